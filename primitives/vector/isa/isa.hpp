@@ -1,0 +1,51 @@
+// What the sources in this folder share: the namespace of the instruction set being compiled, and the loops that table.cc
+// lists.
+#pragma once
+
+#include "primitives/vector/kernels.hpp"
+
+#ifndef OCTET_ISA
+#error "compiled once for each instruction set with OCTET_ISA defined: see CMakeLists.txt"
+#endif
+
+namespace octet::vector::OCTET_ISA {
+
+// product.cc
+void product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a, const std::int8_t* b,
+             std::int32_t* acc, std::int64_t acc_stride);
+
+bool plain_product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a,
+                   const PlainWeights& weights, std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum);
+
+// pack.cc
+void pack(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k, std::int64_t columns,
+          std::uint8_t flip, std::int8_t* packed, std::int32_t* column_sum);
+void flip(const std::uint8_t* x, std::int64_t count, std::uint8_t* y);
+void row_sums(const std::uint8_t* a, std::int64_t rows, std::int64_t k, std::int32_t* sums);
+
+// epilogue.cc
+void column_terms(const ColumnParameters& parameters, std::int32_t* term);
+void column_scales(const ColumnParameters& parameters, bool divide, float* scale);
+void epilogue_s32(const EpilogueTile& tile);
+void epilogue_f32(const EpilogueTile& tile);
+void epilogue_f16(const EpilogueTile& tile);
+void epilogue_u8(const EpilogueTile& tile);
+void epilogue_s8(const EpilogueTile& tile);
+
+// quantize.cc
+extern const QuantizeKernels kQuantize;
+
+// binary.cc, reduce.cc
+extern const BinaryKernels kBinary;
+extern const ReduceKernels kReduce;
+
+// lstm.cc
+extern const LstmKernels kLstm;
+
+// unary.cc
+extern const UnaryKernels kUnary;
+#ifdef __AVX512VNNI__
+extern const UnaryKernels kUnaryVbmi;
+#endif
+
+}  // namespace octet::vector::OCTET_ISA

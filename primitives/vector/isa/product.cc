@@ -1,0 +1,225 @@
+// The integer product: u8 activations times packed s8 weights, exact int32 sums modulo 2^32 on every instruction set.
+#include <immintrin.h>
+
+#include "primitives/vector/isa/interleave.hpp"
+#include "primitives/vector/isa/isa.hpp"
+
+namespace octet::vector::OCTET_ISA {
+namespace {
+
+// One vector of accumulators. dot() adds, for each of kColumns columns, the products of 4 activations with 4 weights.
+// With VNNI that is one instruction. Without it, bytes are widened to 16 bits first: vpmaddubsw would saturate its pair sums,
+// vpmaddwd does not; a column then has two partial sums side by side, which store() adds.
+#if defined(__AVX512VNNI__)
+struct Dot {
+  using Vector = __m512i;
+  static constexpr int kColumns = 16;
+  static constexpr int kVectors = 4;
+  static constexpr int kRows = 6;
+  static Vector zero() { return _mm512_setzero_si512(); }
+  static Vector activations(std::uint32_t four) { return _mm512_set1_epi32(static_cast<int>(four)); }
+  static Vector weights(const std::int8_t* b) { return _mm512_loadu_si512(b); }
+  static Vector dot(Vector acc, Vector a, Vector b) { return _mm512_dpbusd_epi32(acc, a, b); }
+  static void store(std::int32_t* y, Vector acc) { _mm512_storeu_si512(y, acc); }
+};
+#elif defined(__AVX512BW__)
+struct Dot {
+  using Vector = __m512i;
+  static constexpr int kColumns = 8;
+  static constexpr int kVectors = 8;
+  static constexpr int kRows = 3;
+  static Vector zero() { return _mm512_setzero_si512(); }
+  static Vector activations(std::uint32_t four) {
+    return _mm512_cvtepu8_epi16(_mm256_set1_epi32(static_cast<int>(four)));
+  }
+  static Vector weights(const std::int8_t* b) {
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
+  }
+  static Vector dot(Vector acc, Vector a, Vector b) { return _mm512_add_epi32(acc, _mm512_madd_epi16(a, b)); }
+  static void store(std::int32_t* y, Vector acc) {
+    const Vector sums = _mm512_add_epi32(acc, _mm512_srli_epi64(acc, 32));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm512_cvtepi64_epi32(sums));
+  }
+};
+#elif defined(__AVXVNNI__)
+struct Dot {
+  using Vector = __m256i;
+  static constexpr int kColumns = 8;
+  static constexpr int kVectors = 4;
+  static constexpr int kRows = 3;
+  static Vector zero() { return _mm256_setzero_si256(); }
+  static Vector activations(std::uint32_t four) { return _mm256_set1_epi32(static_cast<int>(four)); }
+  static Vector weights(const std::int8_t* b) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)); }
+  static Vector dot(Vector acc, Vector a, Vector b) { return _mm256_dpbusd_avx_epi32(acc, a, b); }
+  static void store(std::int32_t* y, Vector acc) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), acc); }
+};
+#else
+struct Dot {
+  using Vector = __m256i;
+  static constexpr int kColumns = 4;
+  static constexpr int kVectors = 4;
+  static constexpr int kRows = 3;
+  static Vector zero() { return _mm256_setzero_si256(); }
+  static Vector activations(std::uint32_t four) { return _mm256_cvtepu8_epi16(_mm_set1_epi32(static_cast<int>(four))); }
+  static Vector weights(const std::int8_t* b) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b)));
+  }
+  static Vector dot(Vector acc, Vector a, Vector b) { return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b)); }
+  static void store(std::int32_t* y, Vector acc) {
+    const Vector sums = _mm256_add_epi32(acc, _mm256_srli_epi64(acc, 32));
+    const Vector even = _mm256_permutevar8x32_epi32(sums, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_castsi256_si128(even));
+  }
+};
+#endif
+
+constexpr std::int64_t kGroup = 4;                          // rows of k in a group
+constexpr std::int64_t kGroupBytes = kColumnBlock * kGroup;  // bytes of a group of one column block
+constexpr std::int64_t kPassColumns = Dot::kColumns * Dot::kVectors;
+
+std::uint32_t load_four(const std::uint8_t* a) {
+  std::uint32_t four;
+  __builtin_memcpy(&four, a, sizeof four);
+  return four;
+}
+
+// The last 1 to 3 activations of a row: nothing past the row's end is read, and the packed weights are zero there.
+std::uint32_t load_tail(const std::uint8_t* a, std::int64_t count) {
+  std::uint32_t four = 0;
+  for (std::int64_t i = 0; i < count; ++i) four |= static_cast<std::uint32_t>(a[i]) << (8 * i);
+  return four;
+}
+
+template <int kRows>
+void product_pass(std::int64_t k, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc, std::int64_t acc_stride) {
+  Dot::Vector sums[kRows][Dot::kVectors];
+  for (auto& row : sums)
+    for (auto& sum : row) sum = Dot::zero();
+  const auto add_group = [&](const std::int8_t* group, const auto& activations_of) {
+    Dot::Vector weights[Dot::kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < Dot::kVectors; ++v) weights[v] = Dot::weights(group + v * Dot::kColumns * kGroup);
+#pragma GCC unroll 8
+    for (int m = 0; m < kRows; ++m) {
+      const auto activations = Dot::activations(activations_of(m));
+#pragma GCC unroll 8
+      for (int v = 0; v < Dot::kVectors; ++v) sums[m][v] = Dot::dot(sums[m][v], activations, weights[v]);
+    }
+  };
+  const std::int64_t full = k / kGroup * kGroup;
+  for (std::int64_t i = 0; i < full; i += kGroup)
+    add_group(b + i * kColumnBlock, [&](int m) { return load_four(a + m * k + i); });
+  if (full < k) add_group(b + full * kColumnBlock, [&](int m) { return load_tail(a + m * k + full, k - full); });
+#pragma GCC unroll 8
+  for (int m = 0; m < kRows; ++m)
+#pragma GCC unroll 8
+    for (int v = 0; v < Dot::kVectors; ++v) Dot::store(acc + m * acc_stride + v * Dot::kColumns, sums[m][v]);
+}
+
+using Pass = void (*)(std::int64_t, const std::uint8_t*, const std::int8_t*, std::int32_t*, std::int64_t);
+
+Pass pass_for(std::int64_t rows) {
+  static_assert(Dot::kRows <= 6);
+  constexpr Pass kPasses[] = {product_pass<1>, product_pass<2>, product_pass<3>,
+                              product_pass<Dot::kRows >= 4 ? 4 : 1>, product_pass<Dot::kRows >= 5 ? 5 : 1>,
+                              product_pass<Dot::kRows >= 6 ? 6 : 1>};
+  return kPasses[rows - 1];
+}
+
+// A block whose columns are not all there: computed into a small tile, of which the real columns are copied.
+void narrow_pass(Pass pass, std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a,
+                 const std::int8_t* b, std::int32_t* acc, std::int64_t acc_stride) {
+  std::int32_t tile[Dot::kRows * kPassColumns];
+  pass(k, a, b, tile, kPassColumns);
+  for (std::int64_t m = 0; m < rows; ++m)
+    __builtin_memcpy(acc + m * acc_stride, tile + m * kPassColumns, static_cast<std::size_t>(columns) * sizeof *acc);
+}
+
+}  // namespace
+
+void product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a, const std::int8_t* b,
+             std::int32_t* acc, std::int64_t acc_stride) {
+  for (std::int64_t n = 0; n < columns; n += kPassColumns) {
+    const std::int8_t* block = b + n / kColumnBlock * kColumnBlock * padded_k(k) + n % kColumnBlock * kGroup;
+    for (std::int64_t m = 0, pass_rows; m < rows; m += pass_rows) {
+      const std::int64_t passes = (rows - m + Dot::kRows - 1) / Dot::kRows;
+      pass_rows = (rows - m + passes - 1) / passes;  // 4 and 4 rather than 6 and 2
+      const Pass pass = pass_for(pass_rows);
+      std::int32_t* tile = acc + m * acc_stride + n;
+      if (columns - n >= kPassColumns)
+        pass(k, a + m * k, block, tile, acc_stride);
+      else
+        narrow_pass(pass, pass_rows, columns - n, k, a + m * k, block, tile, acc_stride);
+    }
+  }
+}
+
+#if defined(__AVX512VNNI__)
+namespace {
+
+// Columns [0, columns) with at most 64 of them, for kRows rows. Interleaved vectors are used as they come, with their columns
+// in another order; the sums are put in order once at the end.
+template <int kRows>
+void plain_pass(std::int64_t columns, std::int64_t k, const std::uint8_t* a, const PlainWeights& weights, std::int64_t n,
+                std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum) {
+  const __mmask64 mask = columns < kColumnBlock ? (__mmask64{1} << columns) - 1 : ~__mmask64{0};
+  const __m512i flips = _mm512_set1_epi8(static_cast<char>(weights.flip)), ones = _mm512_set1_epi8(1);
+  const auto row = [&](std::int64_t i) {
+    return _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, weights.b + i * weights.row_stride + n), flips);
+  };
+  Interleaved sums[kRows] = {}, column_sums = {};
+  const auto add_group = [&](const Interleaved& group, const auto& activations_of) {
+#pragma GCC unroll 4
+    for (int v = 0; v < 4; ++v) column_sums.part[v] = _mm512_dpbusd_epi32(column_sums.part[v], ones, group.part[v]);
+#pragma GCC unroll 4
+    for (int m = 0; m < kRows; ++m) {
+      const __m512i broadcast = _mm512_set1_epi32(static_cast<int>(activations_of(m)));
+#pragma GCC unroll 4
+      for (int v = 0; v < 4; ++v) sums[m].part[v] = _mm512_dpbusd_epi32(sums[m].part[v], broadcast, group.part[v]);
+    }
+  };
+  constexpr std::int64_t kAhead = 16;  // rows: each is a cache line far from the last, which no hardware guesses
+  const std::int64_t full = k / kGroup * kGroup;
+  for (std::int64_t i = 0; i < full; i += kGroup) {
+    const std::int64_t ahead = i + kAhead < full ? i + kAhead : i;
+#pragma GCC unroll 4
+    for (std::int64_t j = 0; j < kGroup; ++j)
+      _mm_prefetch(reinterpret_cast<const char*>(weights.b + (ahead + j) * weights.row_stride + n), _MM_HINT_T0);
+    add_group(interleave(row(i), row(i + 1), row(i + 2), row(i + 3)), [&](int m) { return load_four(a + m * k + i); });
+  }
+  if (full < k) {
+    const __m512i none = _mm512_setzero_si512();
+    add_group(interleave(row(full), full + 1 < k ? row(full + 1) : none, full + 2 < k ? row(full + 2) : none, none),
+              [&](int m) { return load_tail(a + m * k + full, k - full); });
+  }
+  const auto store = [&](const Interleaved& values, std::int32_t* y) {
+    const Interleaved ordered = in_order(values);
+    for (int v = 0; v < 4; ++v)
+      _mm512_mask_storeu_epi32(y + 16 * v, static_cast<__mmask16>(mask >> (16 * v)), ordered.part[v]);
+  };
+  for (int m = 0; m < kRows; ++m) store(sums[m], acc + m * acc_stride);
+  store(column_sums, column_sum);
+}
+
+}  // namespace
+
+bool plain_product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a,
+                   const PlainWeights& weights, std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum) {
+  for (std::int64_t n = 0; n < columns; n += kColumnBlock) {
+    const std::int64_t count = columns - n < kColumnBlock ? columns - n : kColumnBlock;
+    for (std::int64_t m = 0; m < rows; m += 4) {
+      constexpr decltype(&plain_pass<1>) kPasses[] = {plain_pass<1>, plain_pass<2>, plain_pass<3>, plain_pass<4>};
+      const auto pass = kPasses[rows - m < 4 ? rows - m - 1 : 3];
+      pass(count, k, a + m * k, weights, n, acc + m * acc_stride + n, acc_stride, column_sum + n);
+    }
+  }
+  return true;
+}
+#else
+bool plain_product(std::int64_t, std::int64_t, std::int64_t, const std::uint8_t*, const PlainWeights&, std::int32_t*,
+                   std::int64_t, std::int32_t*) {
+  return false;
+}
+#endif
+
+}  // namespace octet::vector::OCTET_ISA

@@ -1,0 +1,56 @@
+// Tensors that come from a C caller: each number is checked before anything is computed with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <octet/octet.hpp>
+
+#include "provider/core/op_def.hpp"
+
+namespace octet::c_api {
+
+using Dims = std::vector<std::int64_t>;
+using Bytes = std::vector<unsigned char>;
+
+/// A node has no more inputs or outputs than this.
+inline constexpr std::uint64_t kMaxPorts = 65536;
+
+/// "QGemm 'fc1': input 'A'", or the port's number where `port` is null. The following functions begin their texts with
+/// it.
+std::string port_label(const std::string& label, const char* kind, const core::PortDef* port, std::uint64_t index);
+
+DataType checked_type(const std::string& port, std::int32_t dtype);
+
+/// Copies the extents, each of which must be at least `least`.
+Dims checked_dims(const std::string& port, const std::int64_t* dims, std::int32_t rank, std::int64_t least);
+
+/// The size of a tensor. A zero extent does not excuse the others from having a product: kernels multiply some of them.
+std::uint64_t checked_bytes(const std::string& port, DataType type, const Dims& dims);
+
+/// Refuses a buffer that is smaller than needed, or null where bytes are needed.
+void check_buffer(const std::string& port, const void* data, std::uint64_t size_bytes, std::uint64_t needed);
+
+Bytes copy_of(const void* data, std::uint64_t size_bytes);
+
+/// Element `index` of a list that grows up to it.
+template <class T>
+T& grown(std::vector<T>& list, std::uint64_t index) {
+  if (list.size() <= index) list.resize(index + 1);
+  return list[index];
+}
+
+/// One tensor of a call; absent where the type is undefined.
+struct Tensor {
+  DataType type = DataType::undefined;
+  Dims dims;
+  void* data = nullptr;
+  Bytes own;  ///< where the call itself keeps the data
+
+  TensorView view() const { return type == DataType::undefined ? TensorView() : TensorView(data, type, dims); }
+};
+
+std::vector<TensorView> views(const std::vector<Tensor>& tensors);
+
+}  // namespace octet::c_api

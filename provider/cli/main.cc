@@ -1,0 +1,101 @@
+#include <CLI/CLI.hpp>
+#include <octet/octet.hpp>
+
+#include <iostream>
+
+#include "provider/cli/cli.hpp"
+
+namespace {
+
+using namespace octet::cli;
+
+constexpr const char* kExitCodes =
+    "Exit codes:\n"
+    "  0  done\n"
+    "  1  could not be done: a file, node or model was refused, or the CPU is not supported\n"
+    "  2  wrong command line\n\n"
+    "Environment:\n"
+    "  OCTET_MAX_CPU_ISA  AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_VNNI or AVX512_CORE_AMX: use nothing above it\n"
+    "  OCTET_VERBOSE      dispatch: a line on stderr for each decision";
+
+constexpr const char* kExplainHelp =
+    "Inputs are given in the operator's order, one --input each:\n"
+    "  uint8[128,768]        comes with each run\n"
+    "  int8[768,768]=random  a constant of random values (the same ones each time)\n"
+    "  float[]=0.02          a constant of one value throughout; [] is a scalar\n"
+    "  -                     an optional input that is left out\n"
+    "A node as JSON says the same:\n"
+    "  {\"op_type\": \"QGemm\", \"domain\": \"com.microsoft\", \"opset_version\": 1, \"name\": \"fc1\",\n"
+    "   \"attributes\": {\"transB\": 1},\n"
+    "   \"inputs\": [{\"type\": \"uint8\", \"shape\": [128,768]}, {\"type\": \"float\", \"shape\": [], \"constant\": "
+    "0.02}, null],\n"
+    "   \"outputs\": [\"float\"]}\n"
+    "\"constant\" is \"random\", a number, or the array of all elements.\n\n"
+    "Examples:\n"
+    "  octet explain MatMulInteger --input 'uint8[128,768]' --input 'int8[768,768]=random'\n"
+    "  octet explain model.onnx --dim batch=1 --dim sequence=128";
+
+void add_explain(CLI::App& app, ExplainArguments& arguments) {
+  auto* command = app.add_subcommand("explain", "Say which backend computes a node, or each node of a model, and why");
+  command->footer(kExplainHelp);
+  command->add_option("target", arguments.target, "Name of an operator, or a file: node.json or model.onnx")
+      ->required();
+  command->add_option("--input,-i", arguments.inputs, "An input of the operator, see below");
+  command->add_option("--output,-o", arguments.outputs, "Type of an output, where the operator leaves a choice");
+  command->add_option("--attribute,-a", arguments.attributes,
+                      "NAME=VALUE; the members of a list are separated by commas");
+  command->add_option("--domain", arguments.domain, "Domain of the operator: com.microsoft or ai.onnx");
+  command->add_option("--opset", arguments.opset_version, "Version of the domain (default: the newest definition)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--name", arguments.name, "The node's name in messages");
+  command->add_option("--dim,-d", arguments.dims, "NAME=VALUE: value of a symbolic dimension of the model");
+  command->add_option("--backend", arguments.backend, "Allow only this one")
+      ->check(CLI::IsMember({"auto", "onednn", "vector", "eigen"}));
+  command->add_option("--accuracy", arguments.accuracy, "May bits be given up for speed?")
+      ->check(CLI::IsMember({"exact", "fast"}));
+  command->add_option("--threads", arguments.threads, "Threads of a run")->check(CLI::Range(1, 1024));
+  command->add_flag("--json", arguments.json, "Write JSON");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Octet: 8-bit ONNX operators on the CPU", "octet");
+  app.footer(kExitCodes);
+  app.require_subcommand(0, 1);
+  bool json = false;
+  bool version = false;
+  std::string name;
+  app.add_flag("--version", version, "Print versions and the instruction set, as `octet version` does");
+
+  auto* version_command = app.add_subcommand("version", "Print versions and the instruction set in use");
+  version_command->add_flag("--json", json, "Write JSON");
+  auto* ops_command = app.add_subcommand("ops", "List the operators");
+  ops_command->add_option("name", name, "Only this operator, with its whole definition");
+  ops_command->add_flag("--json", json, "Write every definition whole, as JSON");
+  ExplainArguments arguments;
+  add_explain(app, arguments);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  if (version || version_command->parsed()) return print_version(json);
+  if (ops_command->parsed()) return print_ops(name, json);
+  if (app.got_subcommand("explain")) return explain(arguments);
+  std::cerr << app.help();
+  return kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const UsageError& error) {
+    std::cerr << "octet: " << error.what() << '\n';
+    return kUsage;
+  } catch (const std::exception& error) {
+    std::cerr << "octet: " << error.what() << '\n';
+    return kFailed;
+  }
+}

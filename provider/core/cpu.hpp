@@ -1,0 +1,25 @@
+// The instruction sets that Octet may use in this process.
+#pragma once
+
+namespace octet::core {
+
+/// Ordered as oneDNN orders them: a cap at one level allows what is below it.
+enum class Isa { avx2, avx2_vnni, avx512_core, avx512_core_vnni, avx512_core_amx };
+
+/// The highest level that the CPU has and OCTET_MAX_CPU_ISA allows; decided once. AVX2_VNNI is a cap of its own: it takes away
+/// AVX-512, while the caps from AVX512_CORE on say nothing of AVX2_VNNI. Throws Error where the CPU lacks AVX2 or the
+/// variable holds a name that is not known.
+Isa cpu_isa_level();
+
+const char* isa_name(Isa isa) noexcept;
+
+inline bool has_avx512(Isa isa) noexcept { return isa >= Isa::avx512_core; }
+/// 8-bit dot products that do not saturate (vpdpbusd).
+inline bool has_vnni(Isa isa) noexcept {
+  return isa == Isa::avx2_vnni || isa == Isa::avx512_core_vnni || isa == Isa::avx512_core_amx;
+}
+
+/// AVX-512 VBMI (byte permutes over 64 entries), where the level allows AVX-512 with VNNI.
+bool has_vbmi();
+
+}  // namespace octet::core

@@ -1,0 +1,20 @@
+#include "provider/core/dispatch.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace octet::core {
+
+void trace(const std::string& label, const Decision& decision) {
+  static const bool wanted = [] {
+    const char* verbose = std::getenv("OCTET_VERBOSE");
+    return verbose != nullptr && std::strstr(verbose, "dispatch") != nullptr;
+  }();
+  if (!wanted) return;
+  std::string text = "octet: " + label + ": " + decision.backend + " " + decision.implementation + "\n";
+  for (const std::string& reason : decision.reasons) text += "octet:   " + reason + "\n";
+  std::fputs(text.c_str(), stderr);
+}
+
+}  // namespace octet::core

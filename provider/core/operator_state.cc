@@ -1,0 +1,238 @@
+#include "provider/core/operator_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "provider/core/dispatch.hpp"
+#include "provider/core/infer.hpp"
+#include "provider/core/registry.hpp"
+
+namespace octet::core {
+namespace {
+
+TypeAndShape type_and_shape(const ValueInfo& value) {
+  TypeAndShape result{value.dtype != DataType::undefined, value.dtype, std::nullopt};
+  if (result.present && value.dims) {
+    Shape shape;
+    for (const std::int64_t dim : *value.dims) shape.push_back(dim < 0 ? Dim() : Dim(dim));
+    result.shape = std::move(shape);
+  }
+  return result;
+}
+
+TypeAndShape type_and_shape(const TensorView& view) {
+  if (!view.present()) return {};
+  return {true, view.dtype, Shape(view.dims, view.dims + view.rank)};
+}
+
+/// 0 for an absent view.
+std::int64_t elements(const TensorView& view) {
+  std::int64_t count = view.present() ? 1 : 0;
+  for (std::int32_t d = 0; d < view.rank; ++d) count *= view.dims[d];
+  return count;
+}
+
+/// Extents must be usable before anything multiplies them: none negative, and the product of any of them in range.
+void check_extents(const std::string& who, const TensorView& view) {
+  const auto fail = [&](const std::string& text) { throw Error(ErrorCode::invalid_argument, who + text); };
+  if (view.rank < 0 || (view.rank > 0 && view.dims == nullptr)) fail(" has no extents");
+  std::int64_t bytes = 16;
+  for (std::int32_t d = 0; d < view.rank; ++d) {
+    if (view.dims[d] < 0) fail(" has the negative extent " + std::to_string(view.dims[d]));
+    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(view.dims[d], 1), &bytes))
+      fail(" has more elements than memory can hold");
+  }
+}
+
+Node checked(const Node& node) {
+  Node copy = node;
+  if (copy.domain == "ai.onnx") copy.domain.clear();
+  while (!copy.inputs.empty() && copy.inputs.back().dtype == DataType::undefined) copy.inputs.pop_back();
+  return copy;
+}
+
+void check_options(const std::string& label, const Options& options) {
+  const auto fail = [&](const std::string& text) { throw Error(ErrorCode::invalid_argument, label + ": " + text); };
+  if (options.threads < 1) fail("option 'threads' is " + std::to_string(options.threads) + ", expected at least 1");
+  if (options.backend != "auto" && options.backend != "onednn" && options.backend != "vector" && options.backend != "eigen")
+    fail("option 'backend' is '" + options.backend + "', expected auto, onednn, vector or eigen");
+  if (options.accuracy != "exact" && options.accuracy != "fast")
+    fail("option 'accuracy' is '" + options.accuracy + "', expected exact or fast");
+  if (options.lstm_quantization != "per_row" && options.lstm_quantization != "per_tensor")
+    fail("option 'lstm_quantization' is '" + options.lstm_quantization + "', expected per_row or per_tensor");
+}
+
+}  // namespace
+
+OperatorState::OperatorState(const Node& given, const Options& options) : node_name_(given.name), options_(options) {
+  const Node node = checked(given);
+  op_ = find_op(node.domain, node.op_type, node.opset_version);
+  if (op_ == nullptr)
+    throw Error(ErrorCode::not_implemented, "node '" + node.name + "': Octet has no operator '" + node.op_type +
+                                                "' in domain '" + node.domain + "' at version " +
+                                                std::to_string(node.opset_version));
+  label_ = node_label(*op_, node.name);
+  check_options(label_, options);
+
+  std::vector<TypeAndShape> inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const ValueInfo& value = node.inputs[i];
+    if (value.constant != nullptr) {
+      if (!value.dims) throw Error(ErrorCode::invalid_argument, label_ + ": a constant input needs extents");
+      check_extents(input_label(i), {value.constant, value.dtype, *value.dims});
+    }
+    inputs.push_back(type_and_shape(value));
+  }
+  std::vector<TypeAndShape> outputs;
+  for (const ValueInfo& value : node.outputs) outputs.push_back(type_and_shape(value));
+  InferContext context(*op_, node.name, node.attributes, std::move(inputs), std::move(outputs));
+  check_and_infer(context);
+
+  const MakeKernel make_kernel = kernel_maker(*op_);
+  if (make_kernel == nullptr)
+    throw Error(ErrorCode::not_implemented, label_ + ": this version of Octet knows the operator but has no kernel for it");
+  attributes_ = node.attributes;
+  declared_outputs_ = node.outputs;
+  kernel_ = make_kernel(NodeContext{*op_, node, options_, label_});
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    Constant constant;
+    const ValueInfo& value = node.inputs[i];
+    constant.dtype = value.dtype;
+    if (value.constant != nullptr) {
+      constant.given = true;
+      constant.info = {value.dtype, *value.dims};
+      const std::size_t bytes = constant.info.bytes();
+      if (!kernel_->holds(i) && bytes > 0) {
+        constant.bytes.resize(bytes);
+        std::memcpy(constant.bytes.data(), value.constant, bytes);
+      }
+    }
+    if (!constant.given) varying_.push_back(i);
+    constants_.push_back(std::move(constant));
+  }
+}
+
+std::string OperatorState::input_label(std::size_t i) const {
+  const PortDef* port = op_->input_port(i);
+  return label_ + ": input '" + (port ? port->name : std::to_string(i)) + "'";
+}
+
+bool OperatorState::holds(std::size_t input) const noexcept {
+  return input < constants_.size() && constants_[input].given;
+}
+
+void OperatorState::fill_constants(const TensorView* given, std::size_t num_given, TensorView* inputs) const {
+  for (std::size_t i = 0; i < constants_.size(); ++i) {
+    const Constant& constant = constants_[i];
+    if (constant.given)
+      inputs[i] = TensorView(constant.bytes.data(), constant.info.dtype, constant.info.dims);
+    else
+      inputs[i] = i < num_given && given[i].present() ? given[i] : TensorView();
+  }
+}
+
+void OperatorState::refuse_excess(const TensorView* given, std::size_t num_given) const {
+  for (std::size_t i = constants_.size(); i < num_given; ++i)
+    if (given[i].present())
+      throw Error(ErrorCode::invalid_argument, label_ + ": input " + std::to_string(i) +
+                                                   " is given, but the node was built with " +
+                                                   std::to_string(constants_.size()) + " inputs");
+}
+
+template <class Function>
+auto OperatorState::with_inputs(const TensorView* given, std::size_t num_given, const Function& function) const {
+  constexpr std::size_t kFew = 16;
+  if (constants_.size() <= kFew) {
+    std::array<TensorView, kFew> inputs;
+    fill_constants(given, num_given, inputs.data());
+    return function(inputs.data());
+  }
+  std::vector<TensorView> inputs(constants_.size());
+  fill_constants(given, num_given, inputs.data());
+  return function(inputs.data());
+}
+
+std::shared_ptr<const PlanEntry> OperatorState::plan(const TensorView* given, std::size_t num_given) const {
+  refuse_excess(given, num_given);
+  const VaryingInputs varying{given, num_given, varying_};
+  return cache_.get(varying, [&] {
+    std::vector<TensorInfo> outputs;
+    auto plan = with_inputs(given, num_given, [&](const TensorView* inputs) { return make_plan(inputs, outputs); });
+    return std::make_shared<PlanEntry>(PlanEntry{PlanKey(varying), std::move(outputs), std::move(plan)});
+  });
+}
+
+std::unique_ptr<const Plan> OperatorState::make_plan(const TensorView* views, std::vector<TensorInfo>& outputs) const {
+  std::vector<TypeAndShape> inputs;
+  std::vector<TensorInfo> infos;
+  for (std::size_t i = 0; i < constants_.size(); ++i) {
+    if (views[i].present()) check_extents(input_label(i), views[i]);
+    inputs.push_back(type_and_shape(views[i]));
+    infos.push_back({views[i].dtype, {views[i].dims, views[i].dims + views[i].rank}});
+  }
+  std::vector<TypeAndShape> declared;
+  for (const ValueInfo& value : declared_outputs_) declared.push_back(type_and_shape(value));
+  InferContext context(*op_, node_name_, attributes_, std::move(inputs), std::move(declared));
+  check_and_infer(context);
+  for (std::size_t i = 0; i < constants_.size(); ++i)
+    if (infos[i].present() && infos[i].dtype != constants_[i].dtype)
+      throw Error(ErrorCode::invalid_argument, input_label(i) + " has type " + data_type_name(infos[i].dtype) +
+                                                   ", expected " + data_type_name(constants_[i].dtype) +
+                                                   " as when the operator was created");
+
+  for (std::size_t i = 0; i < context.num_outputs(); ++i) {
+    TensorInfo info;
+    if (context.has_output(i)) {
+      info.dtype = context.output(i).dtype;
+      for (const Dim& dim : *context.output(i).shape) info.dims.push_back(dim.value);
+      check_extents(label_ + ": output '" + op_->outputs[std::min(i, op_->outputs.size() - 1)].name + "'",
+                    {nullptr, info.dtype, info.dims});
+    }
+    outputs.push_back(std::move(info));
+  }
+  auto plan = kernel_->plan(PlanRequest{infos, outputs, options_, label_});
+  trace(label_, plan->decision());
+  return plan;
+}
+
+void OperatorState::check_outputs(const PlanEntry& entry, const TensorView* outputs, std::size_t num_outputs) const {
+  for (std::size_t i = entry.outputs.size(); i < num_outputs; ++i)
+    if (outputs[i].present())
+      throw Error(ErrorCode::invalid_argument, label_ + ": " + std::to_string(num_outputs) +
+                                                   " outputs are given, expected " +
+                                                   std::to_string(entry.outputs.size()));
+  for (std::size_t i = 0; i < entry.outputs.size(); ++i) {
+    const TensorInfo& expected = entry.outputs[i];
+    const bool present = i < num_outputs && outputs[i].present();
+    const auto fail = [&](const std::string& text) {
+      throw Error(ErrorCode::invalid_argument,
+                  label_ + ": output '" + op_->outputs[std::min(i, op_->outputs.size() - 1)].name + "' " + text);
+    };
+    if (present != expected.present()) fail(present ? "is given, but the node has none" : "is missing");
+    if (!present) continue;
+    const TensorView& given = outputs[i];
+    if (given.dtype != expected.dtype)
+      fail(std::string("has type ") + data_type_name(given.dtype) + ", expected " + data_type_name(expected.dtype));
+    if (given.rank < 0 || (given.rank > 0 && given.dims == nullptr)) fail("has no extents");
+    const bool same = given.rank == static_cast<std::int32_t>(expected.dims.size()) &&
+                      std::equal(expected.dims.begin(), expected.dims.end(), given.dims);
+    if (!same)
+      fail("has shape " + to_string(Shape(given.dims, given.dims + std::max(0, given.rank))) + ", expected " +
+           to_string(Shape(expected.dims.begin(), expected.dims.end())));
+    if (given.data == nullptr && expected.elements() > 0) fail("has no data");
+  }
+}
+
+void OperatorState::run(const PlanEntry& entry, const TensorView* given, std::size_t num_given, const TensorView* outputs,
+                        const Call& call) const {
+  with_inputs(given, num_given, [&](const TensorView* inputs) {
+    for (std::size_t i = 0; i < constants_.size(); ++i)
+      if (inputs[i].data == nullptr && !constants_[i].given && elements(inputs[i]) > 0)
+        throw Error(ErrorCode::invalid_argument, input_label(i) + " has no data");
+    entry.plan->run(call, inputs, outputs);
+  });
+  runs_.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace octet::core

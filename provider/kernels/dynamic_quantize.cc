@@ -1,0 +1,58 @@
+#include "provider/kernels/dynamic_quantize.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "primitives/vector/kernels.hpp"
+#include "provider/core/parallel.hpp"
+
+namespace octet::core {
+namespace {
+
+constexpr double kNanosecondsPerElement = 0.15;
+constexpr std::int64_t kGrain = 1024;
+constexpr std::size_t kMaxParts = 64;  // bounds the array of partial ranges
+
+struct MinMax {
+  float min = 0;
+  float max = 0;
+
+  /// NaN, which a part has in both bounds, stays.
+  void take(const MinMax& part) {
+    if (!(min <= part.min)) min = part.min;
+    if (!(max >= part.max)) max = part.max;
+  }
+};
+
+}  // namespace
+
+DynamicParams dynamic_quantize_params(float min, float max) {
+  const float scale = max == min ? 1.0F : (max - min) / 255.0F;
+  const float zero_point = std::nearbyint(0.0F - min / scale);
+  return {scale, zero_point < 255.0F ? static_cast<std::uint8_t>(zero_point) : std::uint8_t{255}};  // never negative
+}
+
+DynamicParams dynamic_quantize(const vector::QuantizeKernels& loops, const Call& call, const float* x, std::int64_t n,
+                               std::uint8_t* y) {
+  const std::size_t parts = std::min(parts_for(call, static_cast<double>(n) * kNanosecondsPerElement), kMaxParts);
+  MinMax ranges[kMaxParts];
+  parallel_for(call, parts, [&](std::size_t i) {
+    const Range range = split(n, kGrain, parts, i);
+    loops.min_max(x + range.begin, static_cast<std::size_t>(range.end - range.begin), &ranges[i].min, &ranges[i].max);
+  });
+  MinMax whole;
+  for (std::size_t i = 0; i < parts && !std::isnan(whole.min); ++i) whole.take(ranges[i]);
+  const DynamicParams params = dynamic_quantize_params(whole.min, whole.max);
+  parallel_for(call, parts, [&](std::size_t i) {
+    const Range range = split(n, kGrain, parts, i);
+    loops.quantize_u8(x + range.begin, static_cast<std::size_t>(range.end - range.begin), params.scale,
+                      params.zero_point, y + range.begin);
+  });
+  return params;
+}
+
+DynamicParams dynamic_quantize(const Call& call, const float* x, std::int64_t n, std::uint8_t* y) {
+  return dynamic_quantize(*vector::kernels().quantize, call, x, n, y);
+}
+
+}  // namespace octet::core

@@ -1,0 +1,89 @@
+// The matmul family: MatMulInteger, MatMulIntegerToFloat, DynamicQuantizeMatMul, QGemm, QLinearMatMul.
+//
+//   sum[m][n] = sum over k of (A[m][k] - a_zero_point[m]) * (B[k][n] - b_zero_point[n])      int32, modulo 2^32
+//   then each operator's formula (provider/ops/matmul.cc) by the epilogue (primitives/vector/matmul_kernels.hpp).
+#include "provider/core/cpu.hpp"
+#include "provider/kernels/kernels.hpp"
+#include "provider/kernels/matmul_plan.hpp"
+
+namespace octet::core {
+namespace {
+
+bool is_computed(DataType type) {
+  return is_8bit(type) || type == DataType::float32 || type == DataType::float16 || type == DataType::bfloat16 ||
+         type == DataType::int32;
+}
+
+TensorInfo info_of(const PlanRequest& request, std::size_t port) {
+  return port < request.inputs.size() ? request.inputs[port] : TensorInfo();
+}
+
+/// One long product instead of many where every matrix of the batch meets the same B and the same parameters.
+void merge_where_possible(const MatMulNode& node, const PlanRequest& request, MatMulShape& shape) {
+  if (shape.batch <= 1 || shape.b_matrices != 1) return;
+  for (const std::size_t port : {node.ports.a_scale, node.ports.a_zero_point})
+    if (!shape.parameter(info_of(request, port), true).one_value()) return;
+  for (const std::size_t port : {node.ports.b_scale, node.ports.b_zero_point})
+    if (!shape.parameter(info_of(request, port), false).offsets.empty()) return;
+  shape.merge_batch_into_rows();
+}
+
+Choice<Product> choose_product(const PlanRequest& request, const MatMulShape& shape) {
+  const ProductRequest product{shape.m, shape.n, shape.k};
+  const Candidate<Product> onednn{"onednn", [=] { return offer_onednn_product(product); }};
+  const Candidate<Product> vector{"vector", [=] { return offer_vector_product(product); }};
+  const Candidate<Product> eigen{"eigen", [=] { return offer_eigen_product(product); }};
+  // Order by committed measurements (docs/benchmark.md): with AMX oneDNN's tiles win from a few rows on; with VNNI alone our
+  // loop reaches the same peak without a primitive per shape; below VNNI oneDNN would saturate, and refuses.
+  if (cpu_isa_level() == Isa::avx512_core_amx)
+    return dispatch<Product>(request.options, request.label, {onednn, vector, eigen});
+  return dispatch<Product>(request.options, request.label, {vector, onednn, eigen});
+}
+
+class MatMulKernel final : public Kernel {
+ public:
+  explicit MatMulKernel(const NodeContext& node) : node_(node) {
+    for (std::size_t i = 0; i < node.node.inputs.size(); ++i)
+      if (node.has_input(i) && !is_computed(node.node.inputs[i].dtype))
+        throw Error(ErrorCode::not_implemented, node.label + ": input '" + node.op.inputs[i].name + "' has type " +
+                                                    data_type_name(node.node.inputs[i].dtype) +
+                                                    ", computed are the 8-bit integers");
+    if (const TensorView b = node.constant(node_.ports.b); b.present()) pack(b);
+  }
+
+  bool holds(std::size_t input) const noexcept override { return weights_ != nullptr && input == node_.ports.b; }
+
+  std::unique_ptr<const Plan> plan(const PlanRequest& request) const override {
+    MatMulShape shape(request.inputs[node_.ports.a].dims, request.inputs[node_.ports.b].dims, node_.transpose_a,
+                      node_.transpose_b);
+    merge_where_possible(node_, request, shape);
+    Choice<Product> product;
+    if (request.outputs[0].elements() == 0) {
+      product.decision = {"none", "empty output", {}};
+    } else if (shape.k == 0) {
+      product.decision = {"none", "sums over nothing", {}};
+    } else {
+      product = choose_product(request, shape);
+      product.decision.implementation = product.chosen->implementation();
+    }
+    return std::make_unique<MatMulPlan>(node_, request, std::move(shape), weights_, std::move(product));
+  }
+
+ private:
+  void pack(const TensorView& b) {
+    const Dims dims(b.dims, b.dims + b.rank);
+    const std::int64_t k = dims.size() == 1 || node_.transpose_b ? dims.back() : dims[dims.size() - 2];
+    const MatMulShape shape({1, k}, dims, false, node_.transpose_b);
+    const MatrixStrides strides = node_.transpose_b ? MatrixStrides{1, shape.k} : MatrixStrides{shape.n, 1};
+    weights_ = pack_weights(b, shape.b_matrices, shape.k, shape.n, strides);
+  }
+
+  MatMulNode node_;
+  std::shared_ptr<const PackedWeights> weights_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> make_matmul_kernel(const NodeContext& node) { return std::make_unique<MatMulKernel>(node); }
+
+}  // namespace octet::core

@@ -1,0 +1,378 @@
+#include "provider/kernels/matmul_plan.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstring>
+
+#include "primitives/vector/kernels.hpp"
+#include "provider/core/scratch.hpp"
+#include "provider/kernels/dynamic_quantize.hpp"
+
+namespace octet::core {
+namespace {
+
+using vector::kColumnBlock;
+using vector::padded_k;
+
+/// Integer terms wrap modulo 2^32.
+std::int32_t wrap(std::int64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(value)); }
+
+void to_float(const TensorView& view, std::int64_t count, float* values) {
+  switch (view.dtype) {
+    case DataType::float16:
+      std::copy_n(view.as<const Eigen::half>(), count, values);
+      break;
+    case DataType::bfloat16:
+      std::copy_n(view.as<const Eigen::bfloat16>(), count, values);
+      break;
+    default: std::memcpy(values, view.data, static_cast<std::size_t>(count) * sizeof(float));
+  }
+}
+
+/// Zero points of operands whose top bit is flipped: unsigned weights become signed, signed activations unsigned.
+void to_zero_points(const TensorView& view, std::int64_t count, bool activations, std::int32_t* values) {
+  if (view.dtype == DataType::uint8)
+    for (std::int64_t i = 0; i < count; ++i) values[i] = view.as<const std::uint8_t>()[i] - (activations ? 0 : 128);
+  else
+    for (std::int64_t i = 0; i < count; ++i) values[i] = view.as<const std::int8_t>()[i] + (activations ? 128 : 0);
+}
+
+std::int32_t zero_point_of_nothing(DataType type, bool activations) {
+  if (activations) return type == DataType::int8 ? 128 : 0;
+  return type == DataType::uint8 ? -128 : 0;
+}
+
+auto epilogue_for(DataType y) {
+  const vector::MatMulKernels& loops = vector::kernels().matmul;
+  switch (y) {
+    case DataType::int32: return loops.epilogue_s32;
+    case DataType::float16: return loops.epilogue_f16;
+    case DataType::uint8: return loops.epilogue_u8;
+    case DataType::int8: return loops.epilogue_s8;
+    default: return loops.epilogue_f32;
+  }
+}
+
+}  // namespace
+
+struct MatMulPlan::Operands {
+  const std::uint8_t* a = nullptr;         // [a_matrices][m][k], unsigned
+  const std::int32_t* row_sums = nullptr;  // [a_matrices][m], or null where no zero point of B needs them
+  const std::uint8_t* b = nullptr;         // as given, where it is not packed yet
+  const std::int32_t* c = nullptr;
+  void* y = nullptr;
+  const float* a_scale = nullptr;
+  const float* b_scale = nullptr;
+  const float* bias = nullptr;
+  const std::int32_t* a_zero_point = nullptr;
+  const std::int32_t* b_zero_point = nullptr;
+  bool b_zero_point_is_zero = false;
+  bool sums_are_final = false;  // nothing is left to do after the product
+  float y_scale = 0;
+  std::int32_t y_zero_point = 0;
+};
+
+struct MatMulPlan::Tile {
+  std::int64_t columns;
+  Scratch memory;
+  std::int32_t* acc;
+  std::int32_t* row_term;
+  std::int32_t* column_term;
+  float* scale;
+  std::int8_t* packed;
+  std::int32_t* packed_sums;
+
+  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth) : Tile(rows, columns_, packed_depth, Layout()) {}
+
+  const std::int32_t* column_sum = nullptr;  // of the current columns
+
+ private:
+  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth, Layout layout)
+      : columns(vector::padded_n(columns_)), memory(take(layout, rows, columns, packed_depth)) {
+    acc = reinterpret_cast<std::int32_t*>(memory.bytes());
+    row_term = acc + rows * columns;
+    column_term = row_term + (rows + 15) / 16 * 16;
+    scale = reinterpret_cast<float*>(column_term + columns);
+    packed_sums = reinterpret_cast<std::int32_t*>(scale + columns);
+    packed = reinterpret_cast<std::int8_t*>(packed_sums + columns);
+  }
+  static std::size_t take(Layout& layout, std::int64_t rows, std::int64_t columns, std::int64_t packed_depth) {
+    layout.add(static_cast<std::size_t>((rows * columns + (rows + 15) / 16 * 16 + 3 * columns) * 4));
+    layout.add(static_cast<std::size_t>(columns * packed_depth));
+    return layout.total();
+  }
+};
+
+MatMulPlan::MatMulPlan(const MatMulNode& node, const PlanRequest& request, MatMulShape shape,
+                       std::shared_ptr<const PackedWeights> weights, Choice<Product> product)
+    : Plan(std::move(product.decision)),
+      node_(node),
+      shape_(std::move(shape)),
+      a_type_(request.inputs[node.ports.a].dtype),
+      b_type_(request.inputs[node.ports.b].dtype),
+      y_(request.outputs[0]),
+      weights_(std::move(weights)),
+      product_(std::move(product.chosen)),
+      epilogue_(epilogue_for(y_.dtype)) {
+  const auto info = [&](std::size_t port) { return port < request.inputs.size() ? request.inputs[port] : TensorInfo(); };
+  a_scale_ = shape_.parameter(info(node.ports.a_scale), true);
+  a_zero_point_ = shape_.parameter(info(node.ports.a_zero_point), true);
+  b_scale_ = shape_.parameter(info(node.ports.b_scale), false);
+  b_zero_point_ = shape_.parameter(info(node.ports.b_zero_point), false);
+  per_row_ = a_scale_.stride != 0 || a_zero_point_.stride != 0;
+  has_bias_ = info(node.ports.bias).present();
+  const TensorInfo c = info(node.ports.c);
+  has_c_ = c.present();
+  if (has_c_ && !c.dims.empty()) {
+    const std::int64_t columns = c.dims.back();
+    c_column_stride_ = columns == 1 ? 0 : 1;
+    c_row_stride_ = c.dims.size() < 2 || c.dims[0] == 1 ? 0 : columns;
+  }
+}
+
+void MatMulPlan::read_parameters(const TensorView* inputs, std::uint8_t* memory, Operands& run) const {
+  const auto floats = [&](const ParameterShape& shape, std::size_t port) {
+    auto* values = reinterpret_cast<float*>(memory);
+    memory += (shape.count * 4 + 63) / 64 * 64;
+    to_float(inputs[port], shape.count, values);
+    return values;
+  };
+  const auto zero_points = [&](const ParameterShape& shape, std::size_t port, DataType type, bool activations) {
+    auto* values = reinterpret_cast<std::int32_t*>(memory);
+    memory += (std::max<std::int64_t>(shape.count, 1) * 4 + 63) / 64 * 64;
+    values[0] = zero_point_of_nothing(type, activations);
+    if (shape.present) to_zero_points(inputs[port], shape.count, activations, values);
+    return values;
+  };
+  if (a_scale_.present) run.a_scale = floats(a_scale_, node_.ports.a_scale);
+  if (b_scale_.present) run.b_scale = floats(b_scale_, node_.ports.b_scale);
+  run.a_zero_point = zero_points(a_zero_point_, node_.ports.a_zero_point, a_type_, true);
+  run.b_zero_point = zero_points(b_zero_point_, node_.ports.b_zero_point, b_type_, false);
+  const std::int64_t count = std::max<std::int64_t>(b_zero_point_.count, 1);
+  run.b_zero_point_is_zero =
+      std::all_of(run.b_zero_point, run.b_zero_point + count, [](std::int32_t value) { return value == 0; });
+  if (has_bias_) {
+    ParameterShape bias;
+    bias.count = shape_.n;
+    run.bias = floats(bias, node_.ports.bias);
+  }
+  if (has_c_) run.c = inputs[node_.ports.c].as<const std::int32_t>();
+  if (is_8bit(y_.dtype)) {
+    to_float(inputs[node_.ports.y_scale], 1, &run.y_scale);
+    const TensorView& zero_point = inputs[node_.ports.y_zero_point];
+    run.y_zero_point = zero_point.dtype == DataType::uint8 ? *zero_point.as<const std::uint8_t>()
+                                                           : *zero_point.as<const std::int8_t>();
+  }
+}
+
+void MatMulPlan::arrange_activations(const Call& call, const TensorView* inputs, std::uint8_t* memory,
+                                     Operands& run) const {
+  const std::int64_t count = shape_.a_matrices * shape_.m * shape_.k;
+  const TensorView& a = inputs[node_.ports.a];
+  const vector::MatMulKernels& loops = vector::kernels().matmul;
+  auto* arranged = memory;
+  if (node_.quantizes_a) {
+    const DynamicParams params = dynamic_quantize(call, a.as<const float>(), count, arranged);
+    *const_cast<std::int32_t*>(run.a_zero_point) = params.zero_point;
+    run.a_scale = static_cast<float*>(std::memcpy(memory + (count + 63) / 64 * 64, &params.scale, sizeof params.scale));
+    run.a = arranged;
+  } else if (node_.transpose_a) {
+    const auto* source = a.as<const std::uint8_t>();
+    const std::uint8_t flip = a_type_ == DataType::int8 ? 0x80 : 0;
+    for (std::int64_t m = 0; m < shape_.m; ++m)
+      for (std::int64_t k = 0; k < shape_.k; ++k)
+        arranged[m * shape_.k + k] = source[k * shape_.m + m] ^ flip;
+    run.a = arranged;
+  } else if (a_type_ == DataType::int8) {
+    loops.flip(a.as<const std::uint8_t>(), count, arranged);
+    run.a = arranged;
+  } else {
+    run.a = a.as<const std::uint8_t>();
+  }
+  if (!run.b_zero_point_is_zero) {
+    auto* sums = reinterpret_cast<std::int32_t*>(memory + (count + 63) / 64 * 64 + 64);
+    loops.row_sums(run.a, shape_.a_matrices * shape_.m, shape_.k, sums);
+    run.row_sums = sums;
+  }
+}
+
+MatMulPlan::Grid MatMulPlan::cut(const Call& call) const {
+  const double work = static_cast<double>(shape_.batch) * static_cast<double>(shape_.m) *
+                      static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
+  const double speed = product_ ? product_->multiplications_per_nanosecond() : 1;
+  const std::size_t wanted = parts_for(call, work / speed);
+  const auto limited = [](std::size_t parts, std::int64_t units) {
+    return std::max<std::size_t>(1, std::min(parts, static_cast<std::size_t>(units)));
+  };
+  Grid grid;
+  grid.batches = limited(wanted, shape_.batch);
+  grid.columns = limited((wanted + grid.batches - 1) / grid.batches, (shape_.n + kColumnBlock - 1) / kColumnBlock);
+  const std::size_t so_far = grid.batches * grid.columns;
+  grid.rows = limited((wanted + so_far - 1) / so_far, (shape_.m + 31) / 32);
+  return grid;
+}
+
+MatMulPlan::Part MatMulPlan::part_of(const Grid& grid, std::size_t i) const {
+  return {split(shape_.batch, 1, grid.batches, i / grid.rows / grid.columns),
+          split(shape_.m, 1, grid.rows, i % grid.rows),
+          split(shape_.n, kColumnBlock, grid.columns, i / grid.rows % grid.columns)};
+}
+
+void MatMulPlan::run(const Call& call, const TensorView* inputs, const TensorView* outputs) const {
+  if (y_.elements() == 0) return;
+  const auto room = [](std::int64_t count, std::int64_t size) { return static_cast<std::size_t>((count * size + 63) / 64 * 64); };
+  Layout layout;
+  const std::size_t parameters = layout.add(room(a_scale_.count, 4) + room(b_scale_.count, 4) +
+                                            room(a_zero_point_.count + 1, 4) + room(b_zero_point_.count + 1, 4) +
+                                            room(has_bias_ ? shape_.n : 0, 4) + 5 * 64);
+  const std::int64_t a_rows = shape_.a_matrices * shape_.m;
+  const std::size_t activations = layout.add(room(a_rows * shape_.k, 1) + 64 + room(a_rows, 4));
+  const Scratch memory(layout.total());
+  Operands run;
+  run.b = inputs[node_.ports.b].as<const std::uint8_t>();
+  run.y = outputs[0].data;
+  read_parameters(inputs, memory.bytes() + parameters, run);
+  arrange_activations(call, inputs, memory.bytes() + activations, run);
+  run.sums_are_final = y_.dtype == DataType::int32 && a_zero_point_.stride == 0 && a_zero_point_.offsets.empty() &&
+                       *run.a_zero_point == 0 && run.b_zero_point_is_zero;
+  const Grid grid = cut(call);
+  parallel_for(call, grid.batches * grid.columns * grid.rows, [&](std::size_t i) { run_part(run, part_of(grid, i)); });
+}
+
+void MatMulPlan::run_part(const Operands& run, const Part& part) const {
+  const std::int64_t row_block = product_ ? product_->row_block() : 64;
+  const std::int64_t column_block = product_ ? product_->column_block() : 512;
+  Tile tile(std::min(row_block, part.rows.end - part.rows.begin),
+            std::min(column_block, part.columns.end - part.columns.begin), weights_ ? 0 : padded_k(shape_.k));
+  for (std::int64_t matrix = part.matrices.begin; matrix < part.matrices.end; ++matrix)
+    for (std::int64_t n = part.columns.begin; n < part.columns.end; n += column_block) {
+      const Range columns{n, std::min(n + column_block, part.columns.end)};
+      const std::int8_t* b = nullptr;
+      bool has_columns = false;
+      for (std::int64_t m = part.rows.begin; m < part.rows.end; m += row_block) {
+        const Range rows{m, std::min(m + row_block, part.rows.end)};
+        std::int32_t* acc = tile.acc;
+        std::int64_t stride = tile.columns;
+        if (y_.dtype == DataType::int32) {  // the sums' place is the output's
+          acc = static_cast<std::int32_t*>(run.y) + (matrix * shape_.m + m) * shape_.n + n;
+          stride = shape_.n;
+        }
+        if (!multiply_plain(run, tile, matrix, rows, columns, acc, stride)) {
+          if (b == nullptr) b = packed_columns(run, tile, matrix, columns);
+          multiply(run, matrix, rows, columns, b, acc, stride);
+        }
+        if (!has_columns && !per_row_) prepare_columns(run, tile, matrix, 0, columns);
+        has_columns = true;
+        if (!run.sums_are_final) finish_rows(run, tile, matrix, rows, columns, acc, stride);
+      }
+    }
+}
+
+// Few rows of weights that come with the run: read as they are.
+bool MatMulPlan::multiply_plain(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
+                                std::int32_t* acc, std::int64_t acc_stride) const {
+  if (weights_ || !product_ || node_.transpose_b || rows.end - rows.begin != shape_.m) return false;
+  const std::int64_t b_matrix = shape_.b_index[static_cast<std::size_t>(matrix)];
+  const vector::PlainWeights weights{run.b + b_matrix * shape_.k * shape_.n + columns.begin, shape_.n,
+                                     static_cast<std::uint8_t>(b_type_ == DataType::uint8 ? 0x80 : 0)};
+  tile.column_sum = tile.packed_sums;
+  return product_->run_plain(rows.end - rows.begin, columns.end - columns.begin, rows_of_a(run, matrix, rows), weights, acc,
+                             acc_stride, tile.packed_sums);
+}
+
+// The packed weights of these columns, with tile.column_sum set.
+const std::int8_t* MatMulPlan::packed_columns(const Operands& run, Tile& tile, std::int64_t matrix, Range columns) const {
+  const std::int64_t b_matrix = shape_.b_index[static_cast<std::size_t>(matrix)];
+  if (weights_) {
+    tile.column_sum = weights_->column_sum(b_matrix) + columns.begin;
+    return weights_->data(b_matrix) + columns.begin * padded_k(shape_.k);
+  }
+  const std::int64_t row_stride = node_.transpose_b ? 1 : shape_.n;
+  const std::int64_t column_stride = node_.transpose_b ? shape_.k : 1;
+  vector::kernels().matmul.pack(run.b + b_matrix * shape_.k * shape_.n + columns.begin * column_stride, row_stride,
+                                column_stride, shape_.k, columns.end - columns.begin,
+                                b_type_ == DataType::uint8 ? 0x80 : 0, tile.packed, tile.packed_sums);
+  tile.column_sum = tile.packed_sums;
+  return tile.packed;
+}
+
+const std::uint8_t* MatMulPlan::rows_of_a(const Operands& run, std::int64_t matrix, Range rows) const {
+  return run.a + (shape_.a_index[static_cast<std::size_t>(matrix)] * shape_.m + rows.begin) * shape_.k;
+}
+
+void MatMulPlan::multiply(const Operands& run, std::int64_t matrix, Range rows, Range columns, const std::int8_t* b,
+                          std::int32_t* acc, std::int64_t acc_stride) const {
+  const std::int64_t count = columns.end - columns.begin;
+  if (product_)
+    product_->run(rows.end - rows.begin, count, rows_of_a(run, matrix, rows), b, acc, acc_stride);
+  else
+    for (std::int64_t i = 0; i < rows.end - rows.begin; ++i) std::fill_n(acc + i * acc_stride, count, 0);
+}
+
+// What depends on the column only: the correction for A's zero point and the scale.
+void MatMulPlan::prepare_columns(const Operands& run, const Tile& tile, std::int64_t matrix, std::int64_t row,
+                                 Range columns) const {
+  vector::ColumnParameters parameters{};
+  parameters.columns = columns.end - columns.begin;
+  parameters.k = shape_.k;
+  parameters.column_sum = tile.column_sum;
+  parameters.a_zero_point = run.a_zero_point[a_zero_point_.offset(matrix) + row * a_zero_point_.stride];
+  parameters.b_zero_point = run.b_zero_point + b_zero_point_.offset(matrix) + columns.begin * b_zero_point_.stride;
+  parameters.b_zero_point_stride = b_zero_point_.stride;
+  if (run.c && c_row_stride_ == 0) parameters.c = run.c + columns.begin * c_column_stride_;
+  parameters.c_stride = c_column_stride_;
+  vector::kernels().matmul.column_terms(parameters, tile.column_term);
+  if (y_.dtype == DataType::int32) return;
+  parameters.a_scale = node_.alpha * run.a_scale[a_scale_.offset(matrix) + row * a_scale_.stride];
+  parameters.b_scale = run.b_scale + b_scale_.offset(matrix) + columns.begin * b_scale_.stride;
+  parameters.b_scale_stride = b_scale_.stride;
+  parameters.y_scale = run.y_scale;
+  vector::kernels().matmul.column_scales(parameters, is_8bit(y_.dtype), tile.scale);
+}
+
+void MatMulPlan::finish_rows(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
+                             const std::int32_t* acc, std::int64_t acc_stride) const {
+  const std::int64_t count = rows.end - rows.begin;
+  vector::EpilogueTile finish{};
+  finish.columns = columns.end - columns.begin;
+  finish.acc_stride = acc_stride;
+  finish.y_stride = shape_.n;
+  finish.column_term = tile.column_term;
+  finish.scale = tile.scale;
+  finish.bias = run.bias ? run.bias + columns.begin : nullptr;
+  finish.y_zero_point = run.y_zero_point;
+  const bool row_c = run.c && c_row_stride_ != 0 && c_column_stride_ == 0;
+  const bool full_c = run.c && c_row_stride_ != 0 && c_column_stride_ != 0;
+  const std::int32_t* sums =
+      run.row_sums ? run.row_sums + shape_.a_index[static_cast<std::size_t>(matrix)] * shape_.m + rows.begin : nullptr;
+  if (sums && b_zero_point_.stride != 0)
+    finish.b_zero_point = run.b_zero_point + b_zero_point_.offset(matrix) + columns.begin;
+  if ((sums && b_zero_point_.stride == 0) || row_c) {
+    const std::int64_t zero_point = sums && b_zero_point_.stride == 0 ? run.b_zero_point[b_zero_point_.offset(matrix)] : 0;
+    for (std::int64_t i = 0; i < count; ++i)
+      tile.row_term[i] = wrap((sums ? -zero_point * sums[i] : 0) + (row_c ? run.c[(rows.begin + i) * c_row_stride_] : 0));
+    finish.row_term = tile.row_term;
+  }
+  const std::size_t y_size = static_cast<std::size_t>(bit_width(y_.dtype)) / 8;
+  const auto finish_from = [&](std::int64_t first, std::int64_t number) {
+    vector::EpilogueTile part = finish;
+    part.rows = number;
+    part.acc = acc + first * acc_stride;
+    part.row_sum = finish.b_zero_point ? sums + first : nullptr;
+    if (part.row_term) part.row_term += first;
+    if (full_c) {
+      part.addend = run.c + (rows.begin + first) * c_row_stride_ + columns.begin;
+      part.addend_stride = c_row_stride_;
+    }
+    const std::int64_t at = (matrix * shape_.m + rows.begin + first) * shape_.n + columns.begin;
+    part.y = static_cast<std::uint8_t*>(run.y) + static_cast<std::size_t>(at) * y_size;
+    epilogue_(part);
+  };
+  if (!per_row_) return finish_from(0, count);
+  for (std::int64_t i = 0; i < count; ++i) {
+    prepare_columns(run, tile, matrix, rows.begin + i, columns);
+    finish_from(i, 1);
+  }
+}
+
+}  // namespace octet::core

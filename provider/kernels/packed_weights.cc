@@ -1,0 +1,67 @@
+#include "provider/kernels/packed_weights.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <new>
+#include <string_view>
+#include <unordered_map>
+
+#include "primitives/vector/kernels.hpp"
+
+namespace octet::core {
+
+PackedWeights::PackedWeights(const TensorView& b, std::int64_t matrices, std::int64_t k, std::int64_t n,
+                             MatrixStrides strides)
+    : matrices_(matrices),
+      k_(k),
+      n_(n),
+      bytes_(static_cast<std::size_t>(matrices * vector::padded_k(k) * vector::padded_n(n))),
+      column_sums_(static_cast<std::size_t>(matrices * vector::padded_n(n))) {
+  packed_ = static_cast<std::int8_t*>(std::aligned_alloc(64, std::max<std::size_t>(bytes_, 64)));
+  if (packed_ == nullptr) throw std::bad_alloc();
+  const std::uint8_t flip = b.dtype == DataType::uint8 ? 0x80 : 0;
+  for (std::int64_t i = 0; i < matrices; ++i)
+    vector::kernels().matmul.pack(b.as<const std::uint8_t>() + i * k * n, strides.row, strides.column, k, n, flip,
+                                  const_cast<std::int8_t*>(data(i)), const_cast<std::int32_t*>(column_sum(i)));
+  hash_ = std::hash<std::string_view>()({reinterpret_cast<const char*>(packed_), bytes_});
+}
+
+PackedWeights::~PackedWeights() { std::free(packed_); }
+
+const std::int8_t* PackedWeights::data(std::int64_t matrix) const noexcept {
+  return packed_ + matrix * vector::padded_k(k_) * vector::padded_n(n_);
+}
+
+const std::int32_t* PackedWeights::column_sum(std::int64_t matrix) const noexcept {
+  return column_sums_.data() + matrix * vector::padded_n(n_);
+}
+
+bool PackedWeights::operator==(const PackedWeights& other) const noexcept {
+  return matrices_ == other.matrices_ && k_ == other.k_ && n_ == other.n_ &&
+         std::memcmp(packed_, other.packed_, bytes_) == 0;
+}
+
+std::shared_ptr<const PackedWeights> pack_weights(const TensorView& b, std::int64_t matrices, std::int64_t k, std::int64_t n,
+                                                  MatrixStrides strides) {
+  struct Store {
+    std::mutex mutex;
+    std::unordered_multimap<std::uint64_t, std::weak_ptr<const PackedWeights>> weights;
+  };
+  static auto* store = new Store();  // never destroyed: operators may outlive static destruction
+
+  auto packed = std::make_shared<const PackedWeights>(b, matrices, k, n, strides);
+  const std::lock_guard<std::mutex> lock(store->mutex);
+  auto [entry, last] = store->weights.equal_range(packed->hash());
+  while (entry != last) {
+    const auto held = entry->second.lock();
+    if (held && *held == *packed) return held;
+    entry = held ? std::next(entry) : store->weights.erase(entry);
+  }
+  store->weights.emplace(packed->hash(), packed);
+  return packed;
+}
+
+}  // namespace octet::core

@@ -1,0 +1,97 @@
+// The unary family: QLinearLeakyRelu, QLinearSigmoid. Formulas: provider/ops/unary.cc.
+#include <array>
+#include <optional>
+
+#include "provider/kernels/kernels.hpp"
+#include "provider/kernels/unary_table.hpp"
+
+namespace octet::core {
+namespace {
+
+enum Input : std::size_t { kX, kXScale, kXZeroPoint, kYScale, kYZeroPoint };
+using Table = std::array<std::uint8_t, vector::kTableSize>;
+
+class UnaryPlan final : public Plan {
+ public:
+  /// `is_constant`: the function's parameters are known, and with them the table.
+  UnaryPlan(Decision decision, UnaryLoops loops, const PlanRequest& request, const ByteFunction& function,
+            bool is_constant)
+      : Plan(std::move(decision)),
+        loops_(std::move(loops)),
+        function_(function),
+        elements_(request.outputs[0].elements()),
+        has_x_zero_point_(has_input(request, kXZeroPoint)),
+        has_y_zero_point_(has_input(request, kYZeroPoint)) {
+    if (is_constant) function_.make_table(loops_, table_.emplace().data());
+  }
+
+  void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override {
+    if (elements_ == 0) return;
+    const auto* x = inputs[kX].as<const std::uint8_t>();
+    auto* y = outputs[0].as<std::uint8_t>();
+    if (table_) return look_up(call, table_->data(), x, y);
+    ByteFunction function = function_;
+    function.set_parameters(inputs[kXScale], has_x_zero_point_ ? inputs[kXZeroPoint] : TensorView(), inputs[kYScale],
+                            has_y_zero_point_ ? inputs[kYZeroPoint] : TensorView());
+    if (elements_ <= static_cast<std::int64_t>(vector::kTableSize))
+      return function.apply(loops_, x, static_cast<std::size_t>(elements_), y);
+    Table table;
+    function.make_table(loops_, table.data());
+    look_up(call, table.data(), x, y);
+  }
+
+ private:
+  static bool has_input(const PlanRequest& request, std::size_t i) {
+    return i < request.inputs.size() && request.inputs[i].present();
+  }
+
+  void look_up(const Call& call, const std::uint8_t* table, const std::uint8_t* x, std::uint8_t* y) const {
+    for_each_part(call, elements_, 4096, 0.04, [&](std::int64_t begin, std::int64_t end) {
+      loops_.loops.lookup(table, {1, static_cast<std::size_t>(end - begin), x + begin, 0, y + begin, 0});
+    });
+  }
+
+  const UnaryLoops loops_;
+  const ByteFunction function_;
+  const std::int64_t elements_;
+  const bool has_x_zero_point_;
+  const bool has_y_zero_point_;
+  std::optional<Table> table_;
+};
+
+class UnaryKernel final : public Kernel {
+ public:
+  explicit UnaryKernel(const NodeContext& node) {
+    function_.is_signed = node.node.inputs[kX].dtype == DataType::int8;
+    if (node.op.name == "QLinearLeakyRelu") {
+      function_.kind = ByteFunction::Kind::leaky_relu;
+      function_.alpha = node.attribute<float>("alpha");
+    } else {
+      function_.kind = ByteFunction::Kind::sigmoid;
+    }
+    for (const std::size_t i : {kXScale, kXZeroPoint, kYScale, kYZeroPoint})
+      is_constant_ = is_constant_ && (!node.has_input(i) || node.constant(i).present());
+    if (is_constant_)
+      function_.set_parameters(node.constant(kXScale), node.constant(kXZeroPoint), node.constant(kYScale),
+                               node.constant(kYZeroPoint));
+  }
+
+  std::unique_ptr<const Plan> plan(const PlanRequest& request) const override {
+    Choice<UnaryLoops> choice = dispatch<UnaryLoops>(
+        request.options, request.label,
+        {{"onednn", offer_onednn_unary}, {"vector", offer_vector_unary}, {"eigen", offer_eigen_unary}});
+    choice.decision.implementation = choice.chosen->implementation;
+    if (request.outputs[0].elements() == 0) choice.decision = {"none", "empty output", {}};
+    return std::make_unique<UnaryPlan>(std::move(choice.decision), *choice.chosen, request, function_, is_constant_);
+  }
+
+ private:
+  ByteFunction function_;
+  bool is_constant_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<const Kernel> make_unary_kernel(const NodeContext& node) { return std::make_unique<UnaryKernel>(node); }
+
+}  // namespace octet::core

@@ -1,0 +1,203 @@
+#include "provider/ort/ep.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <unordered_map>
+
+#include "provider/ort/api.hpp"
+#include "provider/ort/program.hpp"
+
+namespace octet::ort {
+namespace {
+
+/// A fused group, compiled.
+class GroupCompute : public OrtNodeComputeInfo {
+ public:
+  GroupCompute(std::shared_ptr<Session> session, const std::vector<Step>& steps, const std::vector<std::string>& inputs,
+               const std::vector<std::string>& outputs)
+      : OrtNodeComputeInfo{}, program_(std::move(session), steps, inputs, outputs) {
+    ort_version_supported = kApiLevel;
+    CreateState = [](OrtNodeComputeInfo* self, OrtNodeComputeContext*, void** state) -> Status {
+      *state = self;  // none of its own
+      return nullptr;
+    };
+    Compute = [](OrtNodeComputeInfo* self, void*, OrtKernelContext* context) {
+      return guard([&] { static_cast<GroupCompute*>(self)->program_.run(context); });
+    };
+    ReleaseState = [](OrtNodeComputeInfo*, void*) {};
+  }
+
+ private:
+  Program program_;
+};
+
+std::vector<std::string> names(const std::vector<const OrtValueInfo*>& values) {
+  std::vector<std::string> result;
+  for (const OrtValueInfo* value : values)
+    result.emplace_back(value ? get<const char*>(ort_api().GetValueInfoName, value) : "");
+  return result;
+}
+
+/// A name that tells a group from all others. (The group itself has no outputs where nobody uses what it computes.)
+std::string first_output(const Graph& group) {
+  for (const GraphNode& node : group.nodes)
+    for (const int output : node.outputs)
+      if (output != kAbsent) return group.values[output].name;
+  return "";
+}
+
+/// Gives the steps the data of every value that is a constant of the graph.
+void set_constants(const Graph& graph, std::vector<Step>& steps) {
+  std::unordered_map<std::string, const GraphValue*> constants;
+  for (const GraphValue& value : graph.values)
+    if (value.is_constant) constants.emplace(value.name, &value);
+  for (Step& step : steps)
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+      const auto found = constants.find(step.inputs[i]);
+      if (found == constants.end()) continue;
+      step.node.inputs[i] =
+          read_constant(get<const OrtValue*>(ort_api().ValueInfo_GetInitializerValue, found->second->handle));
+    }
+}
+
+/// Why the coverage is not enough, or "". A model without quantized nodes never has enough: nothing of it runs on
+/// Octet.
+std::string describe_shortfall(const Coverage& covered, double least) {
+  if (least <= 0 || (covered.quantized_nodes > 0 && covered.quantized_taken >= least * covered.quantized_nodes))
+    return "";
+  char text[160];
+  std::snprintf(text, sizeof(text),
+                "Octet: option 'min_coverage' is %g, but %d of the model's %d quantized nodes run on %s", least,
+                covered.quantized_taken, covered.quantized_nodes, kEpName);
+  return text;
+}
+
+}  // namespace
+
+Ep::Ep(const OrtSessionOptions* options, const OrtLogger* logger, const OrtKernelRegistry* registry)
+    : OrtEp{}, registry_(registry), session_(std::make_shared<Session>(read_settings(options), logger)) {
+  ort_version_supported = kApiLevel;
+  OrtEp::GetName = [](const OrtEp*) { return kEpName; };
+  OrtEp::GetCapability = [](OrtEp* self, const OrtGraph* graph, OrtEpGraphSupportInfo* support) {
+    return guard([&] { static_cast<Ep*>(self)->get_capability(graph, support); });
+  };
+  OrtEp::Compile = [](OrtEp* self, const OrtGraph** graphs, const OrtNode** fused_nodes, std::size_t count,
+                      OrtNodeComputeInfo** compute_infos, OrtNode**) {
+    return guard([&] {
+      for (std::size_t i = 0; i < count; ++i)
+        compute_infos[i] = static_cast<Ep*>(self)->compile(graphs[i], fused_nodes[i]);
+    });
+  };
+  OrtEp::ReleaseNodeComputeInfos = [](OrtEp*, OrtNodeComputeInfo** compute_infos, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) delete static_cast<GroupCompute*>(compute_infos[i]);
+  };
+  OrtEp::GetKernelRegistry = [](OrtEp* self, const OrtKernelRegistry** registry_out) -> Status {
+    *registry_out = static_cast<Ep*>(self)->registry_;
+    return nullptr;
+  };
+  OrtEp::OnRunStart = [](OrtEp* self, const OrtRunOptions*) {
+    return guard([&] {
+      auto& ep = *static_cast<Ep*>(self);
+      if (!ep.refusal_.empty()) throw Error(ErrorCode::invalid_argument, ep.refusal_);
+      ep.session_->count_run();
+    });
+  };
+}
+
+void Ep::get_capability(const OrtGraph* graph_handle, OrtEpGraphSupportInfo* support) {
+  const Graph graph = read_graph(graph_handle);
+  const auto has_kernel = [&](const GraphNode& node) {
+    return get<const OrtKernelDef*>(ep_api().EpGraphSupportInfo_LookUpKernel, support, node.handle) != nullptr;
+  };
+  const Claims claims = claim_nodes(graph, has_kernel, *session_);
+  if (!graph.is_nested) {  // nested graphs come first
+    const Coverage covered = coverage(graph, claims);
+    session_->set_coverage(covered);
+    const std::string shortfall = describe_shortfall(covered, session_->settings().min_coverage);
+    if (!shortfall.empty()) return refuse(graph, shortfall, support);
+  }
+  remember(graph, claims);
+  for (const Group& group : claims.groups) {
+    std::vector<const OrtNode*> nodes;
+    for (const int node : group.nodes) nodes.push_back(graph.nodes[node].handle);
+    const OrtNodeFusionOptions options{kApiLevel, true};  // the operators hold their constants
+    check(ep_api().EpGraphSupportInfo_AddNodesToFuse(support, nodes.data(), nodes.size(), &options));
+  }
+  for (const int node : claims.singles)
+    check(ep_api().EpGraphSupportInfo_AddSingleNode(support, graph.nodes[node].handle));
+}
+
+Ep::NodeCounts Ep::count(const Graph& graph, const std::vector<int>& nodes) {
+  NodeCounts counts;
+  for (const int node : nodes) {
+    counts.all += 1;
+    counts.quantized += is_quantized(graph.nodes[node].op_type, graph.nodes[node].domain) ? 1 : 0;
+  }
+  return counts;
+}
+
+/// Counts over the whole model: this graph with what is claimed of it now, and the nested graphs, whose nodes have been
+/// given out already.
+Coverage Ep::coverage(const Graph& graph, const Claims& claims) const {
+  Coverage covered;
+  const auto add_taken = [&](const NodeCounts& counts) {
+    covered.nodes_taken += counts.all;
+    covered.quantized_taken += counts.quantized;
+  };
+  const auto add_node = [&](const std::string& op_type, const std::string& domain, const std::string& ep_name,
+                            const std::string& name) {
+    NodeCounts counts{1, is_quantized(op_type, domain) ? 1 : 0};
+    if (const auto compiled = compiled_.find(name); domain == kEpName && compiled != compiled_.end()) {
+      counts = compiled->second;
+      covered.groups += 1;
+    }
+    covered.quantized_nodes += counts.quantized;
+    if (ep_name == kEpName) add_taken(counts);
+  };
+  for (const GraphNode& node : graph.nodes) add_node(node.op_type, node.domain, node.ep_name, node.name);
+  for (const NodeSummary& node : read_nested_nodes(graph)) add_node(node.op_type, node.domain, node.ep_name, node.name);
+  for (const Group& group : claims.groups) add_taken(count(graph, group.nodes));
+  add_taken(count(graph, claims.singles));
+  covered.groups += static_cast<int>(claims.groups.size());
+  return covered;
+}
+
+/// An error of GetCapability is only logged. An error of Compile ends the session, and comes where something is to be
+/// compiled; where other providers have taken all nodes, runs fail.
+void Ep::refuse(const Graph& graph, const std::string& reason, OrtEpGraphSupportInfo* support) {
+  refusal_ = reason;
+  const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                 [](const GraphNode& candidate) { return candidate.ep_name.empty(); });
+  if (node == graph.nodes.end()) return;
+  check(ep_api().EpGraphSupportInfo_AddNodesToFuse(support, &node->handle, 1, nullptr));
+}
+
+void Ep::remember(const Graph& graph, const Claims& claims) {
+  claimed_.clear();
+  for (const Group& group : claims.groups) {
+    auto claimed = std::make_shared<ClaimedGroup>();
+    claimed->steps = group.steps;
+    claimed->nodes = count(graph, group.nodes);
+    for (const int node : group.nodes)
+      for (const int output : graph.nodes[node].outputs)
+        if (output != kAbsent) claimed_[graph.values[output].name] = claimed;
+  }
+}
+
+OrtNodeComputeInfo* Ep::compile(const OrtGraph* graph_handle, const OrtNode* fused_node) {
+  if (!refusal_.empty()) throw Error(ErrorCode::invalid_argument, refusal_);
+  const OrtApi& api = ort_api();
+  const Graph graph = read_graph(graph_handle);
+  const std::vector<std::string> inputs = names(get_list(api.Node_GetNumInputs, api.Node_GetInputs, fused_node));
+  const std::vector<std::string> outputs = names(get_list(api.Node_GetNumOutputs, api.Node_GetOutputs, fused_node));
+  const auto found = claimed_.find(first_output(graph));
+  if (found == claimed_.end())
+    throw Error(ErrorCode::internal, "Octet: compiling a group of nodes that was not claimed");
+  std::vector<Step> steps = found->second->steps;
+  set_constants(graph, steps);
+  auto compute = std::make_unique<GroupCompute>(session_, steps, inputs, outputs);
+  compiled_[get<const char*>(api.Node_GetName, fused_node)] = found->second->nodes;
+  return compute.release();
+}
+
+}  // namespace octet::ort

@@ -1,0 +1,46 @@
+// The provider of one session.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "provider/ort/claims.hpp"
+#include "provider/ort/graph.hpp"
+#include "provider/ort/session.hpp"
+
+namespace octet::ort {
+
+class Ep : public OrtEp {
+ public:
+  Ep(const OrtSessionOptions* options, const OrtLogger* logger, const OrtKernelRegistry* registry);
+
+  static std::shared_ptr<Session> session_of(const OrtEp* ep) { return static_cast<const Ep*>(ep)->session_; }
+
+ private:
+  void get_capability(const OrtGraph* graph, OrtEpGraphSupportInfo* support);
+  Coverage coverage(const Graph& graph, const Claims& claims) const;
+  void refuse(const Graph& graph, const std::string& reason, OrtEpGraphSupportInfo* support);
+  void remember(const Graph& graph, const Claims& claims);
+  OrtNodeComputeInfo* compile(const OrtGraph* graph, const OrtNode* fused_node);
+
+  struct NodeCounts {
+    int all = 0;
+    int quantized = 0;
+  };
+  /// A group between GetCapability and Compile.
+  struct ClaimedGroup {
+    std::vector<Step> steps;
+    NodeCounts nodes;
+  };
+  static NodeCounts count(const Graph& graph, const std::vector<int>& nodes);
+
+  const OrtKernelRegistry* registry_;
+  std::shared_ptr<Session> session_;
+  std::map<std::string, std::shared_ptr<ClaimedGroup>> claimed_;  ///< by each output of the group's nodes
+  std::map<std::string, NodeCounts> compiled_;                    ///< by name of the fused node
+  std::string refusal_;                                           ///< why there shall be no session, or ""
+};
+
+}  // namespace octet::ort

@@ -1,0 +1,65 @@
+// Operators in their order of execution, over the values of one node of ONNX Runtime: a claimed node, or a fused group.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "provider/core/operator_state.hpp"
+#include "provider/ort/patterns.hpp"
+#include "provider/ort/session.hpp"
+
+namespace octet::ort {
+
+/// Immutable; any number of threads may run it at the same time.
+class Program {
+ public:
+  /// Builds the operators; constants are in node.inputs[i].constant of the steps. `inputs` and `outputs` name the
+  /// values of the ONNX Runtime node in its order ("" where absent).
+  Program(std::shared_ptr<Session> session, const std::vector<Step>& steps, const std::vector<std::string>& inputs,
+          const std::vector<std::string>& outputs);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void run(OrtKernelContext* context) const;
+
+ private:
+  /// Values are numbered: the node's inputs, its outputs, then what lives only inside.
+  struct Operation {
+    std::unique_ptr<const core::OperatorState> op;
+    std::string name;
+    std::vector<int> inputs;   ///< kAbsent where absent or held by the operator
+    std::vector<int> outputs;  ///< kAbsent where absent
+  };
+
+  /// The memory of one run, kept for the next.
+  struct Frame {
+    std::vector<TensorView> values;
+    std::vector<TensorView> arguments;
+    std::vector<std::shared_ptr<const core::PlanEntry>> plans;  ///< one for each operation; own the outputs' extents
+    std::vector<std::size_t> bytes;                             ///< by value, of what the operations write
+    std::vector<std::size_t> offsets;                           ///< by value, of temporaries in the scratch buffer
+  };
+
+  class FrameLease;
+
+  void plan(Frame& frame) const;
+  std::size_t place_outputs(OrtKernelContext* context, Frame& frame) const;
+  void place_temporaries(std::uint8_t* memory, Frame& frame) const;
+  /// The values in `slots`, one after the other; returns the end.
+  static TensorView* gather(const std::vector<int>& slots, const std::vector<TensorView>& values, TensorView* views);
+  std::vector<OperatorRecord> records() const;
+
+  std::shared_ptr<Session> session_;
+  std::vector<Operation> operations_;
+  std::vector<bool> is_read_;  ///< by input of the node
+  int num_outputs_ = 0;
+  int num_values_ = 0;
+  std::size_t most_arguments_ = 0;
+  mutable std::mutex mutex_;  ///< guards frames_
+  mutable std::vector<std::unique_ptr<Frame>> frames_;
+};
+
+}  // namespace octet::ort

@@ -1,0 +1,132 @@
+#include "provider/ort/settings.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "provider/ort/api.hpp"
+
+namespace octet::ort {
+namespace {
+
+constexpr std::string_view kPrefix = "ep.octetexecutionprovider.";
+constexpr int kMostThreads = 1024;
+
+/// An option's text and where it came from.
+struct Given {
+  std::string value;
+  std::string source;  ///< "option 'threads'" or "environment variable OCTET_THREADS"
+  bool is_option = true;
+
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw Error(ErrorCode::invalid_argument, "Octet: " + source + " is '" + value + "', expected " + expected);
+  }
+};
+
+void set_threads(const Given& given, Settings& settings) {
+  const char* end = given.value.data() + given.value.size();
+  const auto [rest, error] = std::from_chars(given.value.data(), end, settings.threads);
+  if (error != std::errc() || rest != end || settings.threads < 0 || settings.threads > kMostThreads)
+    given.fail("a whole number from 0 (all of the session's threads) to " + std::to_string(kMostThreads));
+}
+
+std::string one_of(const Given& given, const std::vector<std::string>& values) {
+  if (std::find(values.begin(), values.end(), given.value) != values.end()) return given.value;
+  std::string expected = values.front();
+  for (std::size_t i = 1; i < values.size(); ++i) expected += (i + 1 == values.size() ? " or " : ", ") + values[i];
+  given.fail(expected);
+}
+
+void set_backend(const Given& given, Settings& settings) {
+  settings.backend = one_of(given, {"auto", "onednn", "vector", "eigen"});
+}
+
+void set_accuracy(const Given& given, Settings& settings) { settings.accuracy = one_of(given, {"exact", "fast"}); }
+
+void set_lstm_quantization(const Given& given, Settings& settings) {
+  settings.lstm_quantization = one_of(given, {"per_row", "per_tensor"});
+}
+
+void set_verbose(const Given& given, Settings& settings) {
+  settings.trace_claims = one_of(given, {"none", "dispatch"}) == "dispatch";
+  settings.trace_plans = settings.trace_claims && given.is_option;
+}
+
+void set_min_coverage(const Given& given, Settings& settings) {
+  const char* end = given.value.data() + given.value.size();
+  const auto [rest, error] = std::from_chars(given.value.data(), end, settings.min_coverage);
+  if (error != std::errc() || rest != end || !(settings.min_coverage >= 0 && settings.min_coverage <= 1))
+    given.fail("a share of the quantized nodes from 0 to 1");
+}
+
+void set_report(const Given& given, Settings& settings) {
+  settings.report = given.value;
+  if (!given.value.empty() && !std::ofstream(given.value)) given.fail("the path of a file that can be written");
+}
+
+struct OptionDef {
+  const char* name;
+  void (*set)(const Given& given, Settings& settings);
+};
+constexpr OptionDef kOptions[] = {
+    {"threads", set_threads},   {"backend", set_backend},
+    {"accuracy", set_accuracy}, {"lstm_quantization", set_lstm_quantization},
+    {"verbose", set_verbose},   {"min_coverage", set_min_coverage},
+    {"report", set_report},
+};
+
+/// The session's entries for this provider, by option name.
+std::map<std::string, std::string> session_entries(const OrtSessionOptions* options) {
+  const OrtApi& api = ort_api();
+  const std::unique_ptr<OrtKeyValuePairs, void (*)(OrtKeyValuePairs*)> pairs(
+      get<OrtKeyValuePairs*>(api.GetSessionOptionsConfigEntries, options), api.ReleaseKeyValuePairs);
+  const char* const* keys = nullptr;
+  const char* const* values = nullptr;
+  std::size_t count = 0;
+  api.GetKeyValuePairs(pairs.get(), &keys, &values, &count);
+  std::map<std::string, std::string> entries;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view key = keys[i];
+    if (key.substr(0, kPrefix.size()) == kPrefix) entries.emplace(key.substr(kPrefix.size()), values[i]);
+  }
+  return entries;
+}
+
+void check_names(const std::map<std::string, std::string>& entries) {
+  std::string known;
+  for (const OptionDef& option : kOptions) known += (known.empty() ? "" : ", ") + std::string(option.name);
+  for (const auto& [name, value] : entries) {
+    const bool is_known = std::any_of(std::begin(kOptions), std::end(kOptions),
+                                      [&key = name](const OptionDef& option) { return key == option.name; });
+    if (!is_known) throw Error(ErrorCode::invalid_argument, "Octet: unknown option '" + name + "', known are " + known);
+  }
+}
+
+std::string environment_name(std::string option) {
+  std::transform(option.begin(), option.end(), option.begin(), [](unsigned char c) { return std::toupper(c); });
+  return "OCTET_" + option;
+}
+
+}  // namespace
+
+Settings read_settings(const OrtSessionOptions* options) {
+  const std::map<std::string, std::string> entries = session_entries(options);
+  check_names(entries);
+  Settings settings;
+  for (const OptionDef& option : kOptions) {
+    const std::string variable = environment_name(option.name);
+    const char* from_environment = std::getenv(variable.c_str());
+    if (const auto entry = entries.find(option.name); entry != entries.end())
+      option.set({entry->second, std::string("option '") + option.name + "'"}, settings);
+    else if (from_environment != nullptr && *from_environment != '\0')
+      option.set({from_environment, "environment variable " + variable, false}, settings);
+  }
+  return settings;
+}
+
+}  // namespace octet::ort

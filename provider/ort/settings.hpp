@@ -1,0 +1,29 @@
+// The provider's options.
+#pragma once
+
+#include <octet/octet.hpp>
+#include <string>
+
+#include "provider/ort/ort_api.hpp"
+
+namespace octet::ort {
+
+/// Each is a session option (provider option, or config entry "ep.octetexecutionprovider.<name>") and, where that is
+/// not set, an environment variable "OCTET_<NAME>".
+struct Settings {
+  int threads = 0;                            ///< at most so many of the session's threads for one node; 0: all
+  std::string backend = "auto";               ///< octet::Options::backend
+  std::string accuracy = "exact";             ///< octet::Options::accuracy
+  std::string lstm_quantization = "per_row";  ///< octet::Options::lstm_quantization
+  bool trace_claims = false;                  ///< verbose=dispatch: to stderr, which nodes are not taken and why,
+  bool trace_plans = false;  ///< and what runs those that are (the core does that for OCTET_VERBOSE=dispatch)
+  double min_coverage = 0;   ///< least share of the model's quantized nodes that must run here, else no session
+  std::string report;        ///< file that gets the run counters as JSON when the session ends; "": none
+
+  Options operator_options() const { return {1, backend, accuracy, lstm_quantization}; }
+};
+
+/// Throws Error(invalid_argument) naming the option, its value and what is expected.
+Settings read_settings(const OrtSessionOptions* options);
+
+}  // namespace octet::ort

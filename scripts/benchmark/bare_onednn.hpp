@@ -1,0 +1,69 @@
+// oneDNN called directly, as a program would that knows nothing of Octet: the yardstick of the C++ benchmark.
+// Descriptors, memories and argument maps are made beforehand; a call only executes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <dnnl.hpp>
+
+namespace octet::benchmark {
+
+/// Buffers of one product; pointers outlive the primitive. Null: not part of the job.
+struct BareProductJob {
+  dnnl::memory::dim m, k, n;
+  dnnl::memory::data_type a_type, y_type;
+  void* a;
+  std::vector<void*> b;  ///< s8, row-major: one for each copy of the weights
+  void* y;
+  float* a_scale;
+  float* b_scale;  ///< n of them
+  float* bias;     ///< n of them
+  float* y_scale;
+  std::int32_t* a_zero_point;
+  std::int32_t* y_zero_point;
+};
+
+/// How the weights lie in memory.
+enum class WeightsLayout {
+  chosen,  ///< tag `any`, reordered beforehand
+  packed,  ///< tag BA16a64b4a, reordered beforehand
+  plain,   ///< row-major, as weights of the run come
+};
+
+class BareProduct {
+ public:
+  /// Nothing where oneDNN has none but a reference loop for this layout.
+  static std::unique_ptr<BareProduct> make(const BareProductJob& job, WeightsLayout layout);
+  const std::string& implementation() const noexcept { return implementation_; }
+  void run(std::size_t copy);
+
+ private:
+  BareProduct() = default;
+
+  std::string implementation_;
+  dnnl::matmul primitive_;
+  std::vector<std::unordered_map<int, dnnl::memory>> arguments_;  ///< one for each copy of the weights
+};
+
+/// float to 8 bits or back by oneDNN's reorder, with scale and zero point for the tensor or for each column.
+class BareReorder {
+ public:
+  BareReorder(dnnl::memory::dim rows, dnnl::memory::dim columns, dnnl::memory::data_type from,
+              dnnl::memory::data_type to, bool per_column, const void* x, void* y, float* scale,
+              std::int32_t* zero_point);
+  const std::string& implementation() const noexcept { return implementation_; }
+  void run();
+
+ private:
+  std::string implementation_;
+  dnnl::reorder primitive_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+std::string onednn_version();
+
+}  // namespace octet::benchmark

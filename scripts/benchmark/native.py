@@ -1,0 +1,77 @@
+"""Octet's C++ interface against bare oneDNN: runs octet_bench and reads its answers."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from .cases import PATTERN, Case, Encoder
+
+# oneDNN's names of the caps that are called otherwise there.
+ONEDNN_CAP = {"AVX512_CORE_AMX": "AVX10_1_512_AMX"}
+
+
+class Program:
+    """octet_bench, fed a case at a time."""
+
+    def __init__(self, program: Path, seconds: float, isa: str | None) -> None:
+        environment = dict(os.environ)
+        if isa:
+            environment["OCTET_MAX_CPU_ISA"] = isa
+            environment["ONEDNN_MAX_CPU_ISA"] = ONEDNN_CAP.get(isa, isa)
+        self._process = subprocess.Popen(
+            [program, str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+        self.versions: dict[str, str] = self._answer()
+
+    def _answer(self) -> dict:
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"octet_bench ended with status {self._process.wait()}")
+        return json.loads(line)
+
+    def measure(self, case: Case, copies: int) -> dict:
+        self._process.stdin.write(case.native_line(copies) + "\n")
+        self._process.stdin.flush()
+        return arranged(self._answer())
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def arranged(answer: dict) -> dict:
+    """Octet, the faster of oneDNN's ways, what the hardware could do, and their ratios."""
+    differing = answer.pop("differing")
+    row = {"octet": answer.pop("octet")}
+    bare = {name: times for name, times in answer.items() if name.startswith("onednn")}
+    if bare:
+        best = min(bare, key=lambda name: bare[name]["ratio"])
+        row["onednn"] = {"way": best, **bare[best]}
+        row["ratio"] = bare[best]["ratio"]
+    if differing > 0:
+        row["differing"] = differing
+    if "memcpy" in answer:
+        row["memcpy"] = answer["memcpy"]
+    for times in row.values():
+        if isinstance(times, dict):
+            times.pop("ratio", None)
+    return row
+
+
+def is_native(case: Case) -> bool:
+    """The C++ part has one thread, and operators rather than models and patterns."""
+    return case.threads == 1 and not isinstance(case, Encoder) and case.operator != PATTERN
+
+
+def measure(
+    program: Program, cases: list[Case], copies_of: Callable[[Case], int]
+) -> Iterator[tuple[Case, dict]]:
+    for case in cases:
+        if is_native(case):
+            yield case, program.measure(case, copies_of(case))

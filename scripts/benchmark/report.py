@@ -1,0 +1,197 @@
+"""docs/benchmark.md from the JSON files beside it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from .cases import Case, Product
+from .results import Results, read, slower_than_onednn, slower_than_onnxruntime
+
+INTRODUCTION = """\
+# Benchmark
+
+Made by `scripts/bench` from `docs/benchmarks/*.json`; not to be edited by hand.
+
+- **onnxruntime** is its CPUExecutionProvider and **Octet** the plugin in the same process, with the
+  same threads: two sessions of one model of at least 16 equal nodes, which take turns. Times are
+  microseconds of one node, the executor's share of about {floor} us included.
+- **oneDNN** is the library called directly for the whole job (source zero point, scales, bias, the
+  same output type), the faster of its layout `any` and `BA16a64b4a`; **Octet C++** is
+  `octet::Operator` in the same process. One thread.
+- **memcpy** copies as many bytes in all as the operator reads and writes.
+- Times are medians. A ratio is the median, over the turns, of the other's time by Octet's: above 1
+  Octet is faster. `hot`: the weights stay in L2. `cold`: more weights than the caches hold, each
+  read once. `runtime`: the weights come with each run.
+- With one thread, times are processor time of the process, which is the time that passes where
+  nothing else runs; with two, the time that passes.
+- Octet loses (**bold**) to onnxruntime where it takes over 5% more, or over 0.1 us where
+  onnxruntime takes under 2 us; to oneDNN where it takes over 1.5 us more (below 16 rows), 10% (16
+  to 128 rows) or 5% (above). Below VNNI oneDNN's products saturate, that is, most are wrong;
+  Octet's are exact, and may take 2.5 times as long.
+- `DynamicQuantizeLinear and product` is the pattern that onnxruntime fuses into
+  DynamicQuantizeMatMul: DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
+"""
+
+
+def microseconds(times: dict | None) -> str:
+    return f"{times['median_us']:.4g}" if times else ""
+
+
+def ratio_text(ratio: float | None, loses: bool) -> str:
+    if ratio is None:
+        return ""
+    return f"**{ratio:.2f}**" if loses else f"{ratio:.2f}"
+
+
+class Row:
+    """A case with its results and the verdict on them."""
+
+    def __init__(self, case: Case, row: dict, saturates: bool) -> None:
+        self.case = case
+        self.plugin: dict = row.get("plugin", {})
+        self.native: dict = row.get("native", {})
+        self.loses_to_onnxruntime = slower_than_onnxruntime(self.plugin)
+        self.loses_to_onednn = slower_than_onednn(case, self.native, saturates)
+
+    @property
+    def loses(self) -> bool:
+        return self.loses_to_onnxruntime or self.loses_to_onednn
+
+    @property
+    def worst(self) -> float:
+        losing = [
+            part.get("ratio", 1.0)
+            for part, loses in (
+                (self.plugin, self.loses_to_onnxruntime),
+                (self.native, self.loses_to_onednn),
+            )
+            if loses
+        ]
+        return min(losing, default=1.0)
+
+    def cells(self) -> list[str]:
+        plugin, native = self.plugin, self.native
+        return [
+            self.case.shape,
+            str(self.case.threads),
+            microseconds(plugin.get("onnxruntime")) or plugin.get("error", ""),
+            microseconds(plugin.get("octet")),
+            ratio_text(plugin.get("ratio"), self.loses_to_onnxruntime),
+            microseconds(native.get("onednn")),
+            microseconds(native.get("octet")),
+            ratio_text(native.get("ratio"), self.loses_to_onednn),
+        ]
+
+
+COLUMNS = [
+    "shape",
+    "threads",
+    "onnxruntime",
+    "Octet",
+    "ratio",
+    "oneDNN",
+    "Octet C++",
+    "ratio",
+]
+
+
+def table(columns: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def geometric_mean(values: list[float]) -> str:
+    return f"{np.exp(np.mean(np.log(values))):.2f}" if values else ""
+
+
+def rows_label(case: Case) -> str:
+    if not isinstance(case, Product):
+        return "all"
+    return "M < 16" if case.m < 16 else "M = 16" if case.m < 128 else "M >= 128"
+
+
+def geometric_means(rows: list[Row]) -> str:
+    groups: dict[tuple, list[Row]] = defaultdict(list)
+    for row in rows:
+        case = row.case
+        groups[case.operator, case.variant, rows_label(case), case.threads].append(row)
+
+    def ratios(group: list[Row], part: Callable[[Row], dict]) -> list[float]:
+        return [part(row)["ratio"] for row in group if "ratio" in part(row)]
+
+    lines = []
+    for (operator, variant, label, threads), group in groups.items():
+        plugin, native = ratios(group, lambda r: r.plugin), ratios(group, lambda r: r.native)
+        least = f"{min(plugin):.2f}" if plugin else ""
+        means = [geometric_mean(plugin), least, geometric_mean(native)]
+        lines.append([operator, variant, label, str(threads), str(len(group)), *means])
+    columns = ["operator", "variant", "rows", "threads", "shapes"]
+    return table([*columns, "over onnxruntime", "least", "over oneDNN"], lines)
+
+
+def section(results: Results, cases: dict[str, Case]) -> str:
+    header = results.header
+    saturates = header["isa"] in ("avx2", "avx512_core")
+    rows = [Row(cases[n], row, saturates) for n, row in results.rows.items() if n in cases]
+    losing = sorted((row for row in rows if row.loses), key=lambda row: row.worst)
+    caches = ", ".join(f"{level} {size >> 10} KiB" for level, size in header["caches"].items())
+    cap = f", capped at {header['cap']}" if header.get("cap") else ""
+    text = [
+        f"## {header['cpu']}: {header['isa']}{cap}\n",
+        f"{header['cores']} cores; {caches}. onnxruntime {header['onnxruntime']}, oneDNN"
+        f" {header['onednn']}, Octet {header['octet']} at {header['commit']}, {header['date']}.\n",
+        f"### Losing shapes: {len(losing)} of {len(rows)}\n",
+        table(["operator", "variant", *COLUMNS], losing_lines(losing)) if losing else "None.\n",
+        disagreements(rows),
+        "### Geometric means of the ratios\n",
+        geometric_means(rows),
+    ]
+    for operator, of_operator in grouped(rows, lambda row: row.case.operator):
+        text.append(f"### {operator}\n")
+        for variant, of_variant in grouped(of_operator, lambda row: row.case.variant):
+            text += [f"{variant}\n", variant_table(of_variant)]
+    return "\n".join(text)
+
+
+def variant_table(rows: list[Row]) -> str:
+    """Losing shapes first; where it was measured, with a copy of as many bytes."""
+    ordered = sorted(rows, key=lambda row: (not row.loses, row.worst))
+    if not any("memcpy" in row.native for row in ordered):
+        return table(COLUMNS, (row.cells() for row in ordered))
+    lines = ([*row.cells(), microseconds(row.native.get("memcpy"))] for row in ordered)
+    return table([*COLUMNS, "memcpy"], lines)
+
+
+def disagreements(rows: list[Row]) -> str:
+    """Cases in which onnxruntime's and Octet's outputs are not the same."""
+    named = [
+        [row.case.name, str(row.plugin["differing"])]
+        for row in rows
+        if row.plugin.get("differing", 0) > 0
+    ]
+    if not named:
+        return ""
+    title = "### Outputs that differ from onnxruntime's\n"
+    return f"{title}\n{table(['case', 'elements'], named)}"
+
+
+def losing_lines(rows: list[Row]) -> list[list[str]]:
+    return [[row.case.operator, row.case.variant, *row.cells()] for row in rows]
+
+
+def grouped(rows: list[Row], key: Callable[[Row], str]) -> list[tuple[str, list[Row]]]:
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return list(groups.items())
+
+
+def document(files: Iterable[Path], cases_for: Callable[[dict], dict[str, Case]]) -> str:
+    all_results = [read(file) for file in sorted(files)]
+    floors = [r.header["floor_us"] for r in all_results if r.header.get("floor_us")]
+    floor = " to ".join(f"{f:.2g}" for f in sorted({min(floors), max(floors)})) if floors else "0.4"
+    sections = [section(results, cases_for(results.header)) for results in all_results]
+    return "\n".join([INTRODUCTION.format(floor=floor), *sections])

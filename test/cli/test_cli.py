@@ -1,0 +1,245 @@
+"""The command line program: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+DONE, FAILED, USAGE = 0, 1, 2
+BACKENDS = {"onednn", "vector", "eigen"}
+
+
+class Octet:
+    def __init__(self, program: Path) -> None:
+        self.program = program
+
+    def run(self, *arguments: str, code: int = DONE) -> str:
+        """Standard output; the standard error, which must say something, where another exit code is expected."""
+        done = subprocess.run([self.program, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        if code == DONE:
+            assert done.stderr == ""
+            return done.stdout
+        assert done.stdout == "" and done.stderr != ""
+        return done.stderr
+
+    def json(self, *arguments: str):
+        return json.loads(self.run(*arguments, "--json"))
+
+
+@pytest.fixture(scope="session")
+def octet(build: Path) -> Octet:
+    return Octet(build / "octet")
+
+
+# --- ops, version ---------------------------------------------------------------------------------------------------
+
+
+def test_version(octet: Octet) -> None:
+    version = octet.json("version")
+    assert version["isa"].startswith("avx")
+    text = octet.run("version")
+    assert text == octet.run("--version")
+    for value in (version["octet"], version["onednn"], version["isa"]):
+        assert value in text
+
+
+def test_isa_cap(octet: Octet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCTET_MAX_CPU_ISA", "AVX2")
+    assert octet.json("version")["isa"] == "avx2"
+    monkeypatch.setenv("OCTET_MAX_CPU_ISA", "SSE2")
+    assert "OCTET_MAX_CPU_ISA is 'SSE2'" in octet.run("version", code=FAILED)
+
+
+def test_ops(octet: Octet) -> None:
+    ops = octet.json("ops")
+    names = [(op["domain"], op["name"], op["since_version"]) for op in ops]
+    assert len(set(names)) == len(names) >= 19
+    lines = octet.run("ops").splitlines()
+    assert len(lines) == len(ops)
+    for op, line in zip(ops, lines, strict=True):
+        assert op["name"] in line
+        assert op["kernel"] == "none" or (op["kernel"] and set(op["kernel"]) <= BACKENDS)
+        assert op["doc"] and all(port["doc"] for port in op["inputs"] + op["outputs"])
+
+
+def test_one_op(octet: Octet) -> None:
+    text = octet.run("ops", "com.microsoft.QGemm")
+    for part in ("QGemm", "a_zero_point", "transB", "default 1.0", "tensor(int8)"):
+        assert part in text
+    assert {op["domain"] for op in octet.json("ops", "QuantizeLinear")} == {"", "com.microsoft"}
+    assert "'Conv2'" in octet.run("ops", "Conv2", code=FAILED)
+
+
+# --- explain a node -------------------------------------------------------------------------------------------------
+
+
+def test_explain_node(octet: Octet) -> None:
+    arguments = ("explain", "MatMulInteger", "-i", "uint8[2,4,8]", "-i", "int8[8,16]=random", "-i", "uint8[]=3")
+    result = octet.json(*arguments)
+    assert result["inputs"] == ["uint8[2,4,8]", "int8[8,16] constant", "uint8[] constant"]
+    assert result["outputs"] == ["int32[2,4,16]"]
+    assert result["decision"]["backend"] in BACKENDS
+    assert result["decision"]["implementation"] in octet.run(*arguments)
+
+
+@pytest.mark.parametrize("backend", sorted(BACKENDS - {"onednn"}))
+def test_explain_forced_backend(octet: Octet, backend: str) -> None:
+    result = octet.json("explain", "MatMulInteger", "-i", "uint8[4,8]", "-i", "int8[8,16]=random", "--backend", backend)
+    assert result["decision"]["backend"] == backend
+
+
+def test_explain_attributes_and_absent_inputs(octet: Octet) -> None:
+    inputs = ["uint8[4,8]", "float[]=0.5", "uint8[]=3", "int8[16,8]=random", "float[16]=random", "int8[]=0", "-",
+              "float[]=0.1", "uint8[]=7"]
+    arguments = [part for text in inputs for part in ("-i", text)] + ["-a", "transB=1", "-a", "alpha=0.5"]
+    result = octet.json("explain", "com.microsoft.QGemm", *arguments, "--name", "fc")
+    assert (result["name"], result["outputs"], result["inputs"][6]) == ("fc", ["uint8[4,16]"], None)
+
+
+def test_explain_node_file(octet: Octet, tmp_path: Path) -> None:
+    scale = {"type": "float", "shape": [3], "constant": [1, 2, 0.5]}
+    node = {"op_type": "DequantizeLinear", "domain": "com.microsoft", "attributes": {"axis": 0},
+            "inputs": [{"type": "int8", "shape": [3, 2]}, scale, None]}
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps(node))
+    assert octet.json("explain", str(path))["outputs"] == ["float[3,2]"]
+    node["inputs"][1]["constant"] = [1, 2]
+    path.write_text(json.dumps(node))
+    assert "2 values, expected 3" in octet.run("explain", str(path), code=USAGE)
+    path.write_text('{"op_type": 3}')
+    assert "node.json" in octet.run("explain", str(path), code=FAILED)
+    path.write_text("nonsense")
+    assert "node.json" in octet.run("explain", str(path), code=FAILED)
+    octet.run("explain", str(tmp_path / "none.json"), code=FAILED)
+
+
+def test_refused_nodes(octet: Octet) -> None:
+    text = octet.run("explain", "MatMulInteger", "-i", "uint8[2,3]", "-i", "int8[4,5]", "--name", "fc1", code=FAILED)
+    assert "MatMulInteger 'fc1'" in text and "K=3" in text and "K=4" in text
+    octet.run("explain", "MatMulInteger", "-i", "uint8[2,3]", code=FAILED)
+    octet.run("explain", "MatMulInteger", "-i", "float[2,3]", "-i", "int8[3,5]", code=FAILED)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["ops", "--speed"],
+        ["explain"],
+        ["explain", "Conv2"],
+        ["explain", "QuantizeLinear", "-i", "float[3]"],  # in which domain?
+        ["explain", "MatMulInteger", "-i", "uint8[2,3"],
+        ["explain", "MatMulInteger", "-i", "uint8[2,x]"],
+        ["explain", "MatMulInteger", "-i", "uint9[2]"],
+        ["explain", "MatMulInteger", "-i", "uint8[2]=many"],
+        ["explain", "MatMulInteger", "-i", "uint8[2]=256"],
+        ["explain", "MatMulInteger", "-i", "uint8[-2]=1"],
+        ["explain", "MatMulInteger", "-i", "uint8[4294967296,4294967296]=1"],
+        ["explain", "MatMulInteger", "-i", "uint8[2]", "-a", "alpha"],
+        ["explain", "MatMulInteger", "-i", "uint8[2]", "-a", "alpha=1"],
+        ["explain", "MatMulInteger", "--backend", "cuda"],
+        ["explain", "MatMulInteger", "--threads", "0"],
+        ["explain", "MatMulInteger", "--opset", "-1"],
+        ["explain", "MatMulInteger", "--dim", "batch=1"],
+    ],
+)
+def test_wrong_command_lines(octet: Octet, arguments: list[str]) -> None:
+    octet.run(*arguments, code=USAGE)
+
+
+def test_help_tells_exit_codes(octet: Octet) -> None:
+    text = octet.run("--help")
+    assert "Exit codes" in text and "explain" in text
+    assert "octet explain model.onnx" in octet.run("explain", "--help")
+
+
+# --- explain a model ------------------------------------------------------------------------------------------------
+
+
+def quantized_model(weights: np.ndarray) -> onnx.ModelProto:
+    """x -> DynamicQuantizeLinear -> MatMulInteger -> Cast, and an operator without a kernel beside them."""
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"], name="quantize"),
+        helper.make_node("MatMulInteger", ["q", "w", "z"], ["p"], name="product"),
+        helper.make_node("Cast", ["p"], ["y"], name="cast", to=TensorProto.FLOAT),
+        helper.make_node("ReduceSumInteger", ["q"], ["r"], name="sum", domain="com.microsoft", axes=[1], keepdims=0),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", weights.shape[0]])],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", weights.shape[1]]),
+            helper.make_tensor_value_info("r", TensorProto.UINT32, ["batch"]),
+        ],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+WEIGHTS = np.arange(-64, 64, dtype=np.int8).reshape(8, 16)
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_explain_model(octet: Octet, tmp_path: Path, external: bool) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(quantized_model(WEIGHTS), path, save_as_external_data=external, location="w.bin", size_threshold=0)
+    result = octet.json("explain", str(path), "--dim", "batch=5")
+    assert {key: result["summary"][key] for key in ("nodes", "of_octet")} == {"nodes": 4, "of_octet": 3}
+    quantize, product, total = result["nodes"]
+    assert quantize["outputs"] == ["uint8[5,8]", "float[]", "uint8[]"]
+    assert product["inputs"] == ["uint8[5,8]", "int8[8,16] constant", "uint8[]"]
+    assert product["decision"]["backend"] in BACKENDS
+    assert (total["name"], "decision" in total) == ("sum", total.get("error") is None)
+    text = octet.run("explain", str(path), "--dim", "batch=5")
+    assert product["decision"]["implementation"] in text and "4 nodes, 3 of Octet's operators" in text
+
+
+def test_explain_model_without_its_dimensions(octet: Octet, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(quantized_model(WEIGHTS), path)
+    for node in octet.json("explain", str(path))["nodes"]:
+        assert "--dim batch=" in node["error"]
+
+
+def test_wrong_models(octet: Octet, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    octet.run("explain", str(path), code=FAILED)
+    path.write_bytes(b"nonsense")
+    octet.run("explain", str(path), code=FAILED)
+
+    model = quantized_model(WEIGHTS)
+    onnx.save(model, path)
+    for dim in ("batch", "batch=", "batch=-1", "batch=x", "other=3"):
+        octet.run("explain", str(path), "--dim", dim, code=USAGE)
+    octet.run("explain", str(path), "-i", "uint8[2]", code=USAGE)
+
+    model.graph.initializer[0].raw_data = b"short"
+    onnx.save(model, path)
+    nodes = octet.json("explain", str(path), "--dim", "batch=5")["nodes"]
+    assert "'w'" in nodes[1]["error"]
+
+
+def test_external_data_stays_beside_the_model(octet: Octet, tmp_path: Path) -> None:
+    model = quantized_model(WEIGHTS)
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "outside.bin").write_bytes(bytes(128))
+    for location in ("../outside.bin", str(tmp_path / "outside.bin"), "", "a/../../outside.bin"):
+        del tensor.external_data[:]
+        tensor.external_data.add(key="location", value=location)
+        (folder / "model.onnx").write_bytes(model.SerializeToString())
+        nodes = octet.json("explain", str(folder / "model.onnx"), "--dim", "batch=5")["nodes"]
+        assert "not beside the model" in nodes[1]["error"]

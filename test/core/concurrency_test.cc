@@ -1,0 +1,240 @@
+// One operator, many threads, changing shapes; the plan cache; lent threads. Meant for ThreadSanitizer, true without
+// it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "provider/core/parallel.hpp"
+#include "provider/core/plan_cache.hpp"
+#include "test/reference/reference.hpp"
+#include "test/support/cases.hpp"
+#include "test/support/threads.hpp"
+
+namespace octet::test {
+namespace {
+
+template <class Function>
+void on_threads(int threads, const Function& function) {
+  std::vector<std::thread> pool;
+  for (int t = 0; t < threads; ++t) pool.emplace_back([&function, t] { function(t); });
+  for (std::thread& thread : pool) thread.join();
+}
+
+Case product_case(std::int64_t rows, const std::string& op_type) {
+  Case result;
+  result.op_type = op_type;
+  result.domain = op_type == "MatMulInteger" ? "" : "com.microsoft";
+  result.opset_version = op_type == "MatMulInteger" ? 10 : 1;
+  result.name = "rows" + std::to_string(rows);
+  const bool quantizes = op_type == "DynamicQuantizeMatMul";
+  result.inputs = {{quantizes ? DataType::float32 : DataType::uint8, {rows, 70}, false, {}},
+                   {DataType::int8, {70, 200}, true, {{"values", {1, -3, 127, -128, 55, 0, 99}}}}};
+  if (quantizes)
+    result.inputs.push_back({DataType::float32, {}, true, {{"values", {0.01}}}});
+  else
+    result.inputs.push_back({DataType::uint8, {}, false, {}});
+  result.outputs = {{quantizes ? DataType::float32 : DataType::int32, {rows, 200}, false, {}}};
+  return result;
+}
+
+struct Prepared {
+  std::vector<Tensor> inputs, expected;
+  Case test_case;
+};
+
+std::vector<Prepared> prepare(const std::string& op_type, int shapes) {
+  std::vector<Prepared> result;
+  for (int s = 0; s < shapes; ++s) {
+    Prepared one;
+    one.test_case = product_case(1 + 5 * s, op_type);
+    one.inputs = make_inputs(one.test_case);
+    one.expected = make_outputs(one.test_case);
+    reference::run(make_node(one.test_case, one.inputs, false), views(one.inputs), views(one.expected));
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+class ConcurrencyTest : public testing::TestWithParam<const char*> {};
+
+// Every thread runs every shape, in another order, with and without threads of its own.
+TEST_P(ConcurrencyTest, OneOperatorManyThreadsChangingShapes) {
+  constexpr int kThreads = 4, kShapes = 6, kRounds = 8;
+  const std::vector<Prepared> prepared = prepare(GetParam(), kShapes);
+  const Operator op(make_node(prepared[0].test_case, prepared[0].inputs, true));
+  std::atomic<int> wrong{0};
+  on_threads(kThreads, [&](int thread) {
+    for (int round = 0; round < kRounds; ++round) {
+      const Prepared& one = prepared[static_cast<std::size_t>((round * 5 + thread * 2) % kShapes)];
+      std::vector<Tensor> outputs = make_outputs(one.test_case);
+      op.run(views(one.inputs), views(outputs), lend_threads((round + thread) % 3));
+      if (!difference(outputs[0], one.expected[0]).empty()) ++wrong;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+// Operators of equal weights come and go while others run: they share packed weights and primitives.
+TEST_P(ConcurrencyTest, OperatorsComeAndGo) {
+  const std::vector<Prepared> prepared = prepare(GetParam(), 2);
+  std::atomic<int> wrong{0};
+  on_threads(4, [&](int thread) {
+    for (int round = 0; round < 4; ++round) {
+      const Prepared& one = prepared[static_cast<std::size_t>((round + thread) % 2)];
+      const Operator op(make_node(one.test_case, one.inputs, true));
+      std::vector<Tensor> outputs = make_outputs(one.test_case);
+      op.run(views(one.inputs), views(outputs));
+      if (!difference(outputs[0], one.expected[0]).empty()) ++wrong;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+// A call that throws must not disturb its neighbours.
+TEST_P(ConcurrencyTest, ErrorsBesideGoodCalls) {
+  const std::vector<Prepared> prepared = prepare(GetParam(), 2);
+  const Operator op(make_node(prepared[0].test_case, prepared[0].inputs, true));
+  std::atomic<int> wrong{0}, thrown{0};
+  on_threads(4, [&](int thread) {
+    const Prepared& one = prepared[static_cast<std::size_t>(thread % 2)];
+    for (int round = 0; round < 8; ++round) {
+      std::vector<Tensor> outputs = make_outputs(one.test_case);
+      std::vector<TensorView> inputs = views(one.inputs);
+      const std::vector<std::int64_t> bad{3, 71};
+      const bool spoil = round % 2 == 0 && thread >= 2;
+      if (spoil) inputs[0] = TensorView(inputs[0].data, inputs[0].dtype, bad);
+      try {
+        op.run(inputs, views(outputs));
+        if (spoil || !difference(outputs[0], one.expected[0]).empty()) ++wrong;
+      } catch (const Error&) {
+        ++thrown;
+        if (!spoil) ++wrong;
+      }
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(thrown, 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Products, ConcurrencyTest, testing::Values("MatMulInteger", "DynamicQuantizeMatMul"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+// --- the plan cache
+// ---------------------------------------------------------------------------------------------------
+
+class NoPlan final : public core::Plan {
+ public:
+  NoPlan() : Plan(Decision{"none", "nothing", {}}) {}
+  void run(const Call&, const TensorView*, const TensorView*) const override {}
+};
+
+struct Key {
+  explicit Key(std::int64_t extent) : dims{extent} { view = TensorView(nullptr, DataType::uint8, dims); }
+  Key(const Key&) = delete;
+  Key& operator=(const Key&) = delete;
+  std::vector<std::int64_t> dims;
+  TensorView view;
+};
+
+std::shared_ptr<const core::PlanEntry> entry_for(const Key& key) {
+  return std::make_shared<core::PlanEntry>(
+      core::PlanEntry{core::PlanKey(&key.view, 1), {}, std::make_unique<const NoPlan>()});
+}
+
+TEST(PlanCache, BuildsOnceForManyThreads) {
+  core::PlanCache cache;
+  std::atomic<int> built{0};
+  const Key key(7);
+  on_threads(8, [&](int) {
+    const auto entry = cache.get(&key.view, 1, [&] {
+      ++built;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return entry_for(key);
+    });
+    EXPECT_TRUE(entry->key.matches(&key.view, 1));
+  });
+  EXPECT_EQ(built, 1);
+  EXPECT_EQ(cache.counters().misses, 1U);
+  EXPECT_EQ(cache.counters().hits, 7U);
+  EXPECT_EQ(cache.counters().evictions, 0U);
+}
+
+TEST(PlanCache, IsBoundedAndDropsTheLeastRecentlyUsed) {
+  core::PlanCache cache;
+  const Key kept(1000000);
+  const auto touch = [&](const Key& key) { return cache.get(&key.view, 1, [&] { return entry_for(key); }); };
+  touch(kept);
+  constexpr std::int64_t kOthers = 3 * static_cast<std::int64_t>(core::PlanCache::kCapacity);
+  for (std::int64_t i = 0; i < kOthers; ++i) {
+    touch(Key(i));
+    touch(kept);
+  }
+  const auto counters = cache.counters();
+  EXPECT_EQ(counters.misses, static_cast<std::uint64_t>(kOthers) + 1);
+  EXPECT_EQ(counters.hits, static_cast<std::uint64_t>(kOthers));
+  EXPECT_EQ(counters.evictions, counters.misses - core::PlanCache::kCapacity);
+  touch(Key(0));
+  EXPECT_EQ(cache.counters().misses, counters.misses + 1) << "the first of the others must be gone";
+}
+
+TEST(PlanCache, AFailedBuildLeavesNothing) {
+  core::PlanCache cache;
+  const Key key(7);
+  EXPECT_THROW(
+      cache.get(&key.view, 1,
+                []() -> std::shared_ptr<const core::PlanEntry> { throw Error(ErrorCode::invalid_argument, "no"); }),
+      Error);
+  EXPECT_NE(cache.get(&key.view, 1, [&] { return entry_for(key); }), nullptr);
+  EXPECT_EQ(cache.counters().misses, 1U);
+}
+
+TEST(PlanCache, KeyHoldsTypeRankAndPresence) {
+  const std::vector<std::int64_t> one{6}, two{2, 3};
+  const TensorView views[] = {TensorView(nullptr, DataType::uint8, one), TensorView(nullptr, DataType::int8, one),
+                              TensorView(nullptr, DataType::uint8, two), TensorView()};
+  for (const TensorView& left : views)
+    for (const TensorView& right : views) EXPECT_EQ(core::PlanKey(&left, 1).matches(&right, 1), &left == &right);
+}
+
+// --- lent threads
+// -------------------------------------------------------------------------------------------------------
+
+TEST(ParallelFor, RunsEveryIndexOnce) {
+  for (int threads = 0; threads <= 4; ++threads) {
+    std::vector<std::atomic<int>> visits(100);
+    core::parallel_for(lend_threads(threads), visits.size(), [&](std::size_t i) { ++visits[i]; });
+    for (const auto& visit : visits) EXPECT_EQ(visit, 1) << threads;
+  }
+}
+
+TEST(ParallelFor, RethrowsOneExceptionAfterAllTasks) {
+  std::atomic<int> ran{0};
+  const auto run = [&] {
+    core::parallel_for(lend_threads(4), 64, [&](std::size_t i) {
+      ++ran;
+      if (i % 7 == 0) throw std::runtime_error("task " + std::to_string(i));
+    });
+  };
+  EXPECT_THROW(run(), std::runtime_error);
+  EXPECT_EQ(ran, 64);
+}
+
+TEST(ParallelFor, SplitCoversEverythingInWholeGrains) {
+  for (const std::int64_t count : {0, 1, 63, 64, 65, 1000})
+    for (const std::size_t parts : {1U, 2U, 3U, 7U}) {
+      std::int64_t end = 0;
+      for (std::size_t i = 0; i < parts; ++i) {
+        const core::Range range = core::split(count, 64, parts, i);
+        EXPECT_EQ(range.begin, end);
+        EXPECT_TRUE(range.begin % 64 == 0 || range.begin == count);
+        end = range.end;
+      }
+      EXPECT_EQ(end, count);
+    }
+}
+
+}  // namespace
+}  // namespace octet::test

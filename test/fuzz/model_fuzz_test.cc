@@ -1,0 +1,163 @@
+// Mutated single-node models through ONNX's checker and shape inference with Octet's schemas: whatever the model, the
+// answer is a result or one of ONNX's exceptions, never a crash. Meant for the asan build. OCTET_FUZZ_COUNT and
+// OCTET_FUZZ_TRACE as in call_fuzz_test.cc.
+#include <gtest/gtest.h>
+#include <onnx/checker.h>
+#include <onnx/defs/schema.h>
+#include <onnx/onnx_pb.h>
+#include <onnx/shape_inference/implementation.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include <octet/onnx.hpp>
+
+#include "test/fuzz/mutation.hpp"
+
+namespace octet::test {
+namespace {
+
+constexpr std::uint64_t kStandardCount = 2000;
+
+struct AttributeWriter {
+  onnx::AttributeProto& proto;
+  void operator()(std::int64_t value) const {
+    proto.set_type(onnx::AttributeProto::INT);
+    proto.set_i(value);
+  }
+  void operator()(float value) const {
+    proto.set_type(onnx::AttributeProto::FLOAT);
+    proto.set_f(value);
+  }
+  void operator()(const std::string& value) const {
+    proto.set_type(onnx::AttributeProto::STRING);
+    proto.set_s(value);
+  }
+  void operator()(const std::vector<std::int64_t>& values) const {
+    proto.set_type(onnx::AttributeProto::INTS);
+    for (const std::int64_t value : values) proto.add_ints(value);
+  }
+  void operator()(const std::vector<float>& values) const {
+    proto.set_type(onnx::AttributeProto::FLOATS);
+    for (const float value : values) proto.add_floats(value);
+  }
+  void operator()(const std::vector<std::string>& values) const {
+    proto.set_type(onnx::AttributeProto::STRINGS);
+    for (const std::string& value : values) proto.add_strings(value);
+  }
+};
+
+void describe(const MutatedTensor& tensor, const std::string& name, onnx::ValueInfoProto& proto) {
+  proto.set_name(name);
+  auto* type = proto.mutable_type()->mutable_tensor_type();
+  type->set_elem_type(static_cast<int>(tensor.node_type));
+  if (!tensor.node_knows_dims) return;
+  auto* shape = type->mutable_shape();
+  for (const std::int64_t dim : tensor.node_dims) {
+    auto* added = shape->add_dim();
+    if (dim == -1)
+      added->set_dim_param("n");
+    else if (dim != -2)
+      added->set_dim_value(dim);
+  }
+}
+
+void add_initializer(const MutatedTensor& tensor, const std::string& name, onnx::GraphProto& graph) {
+  auto* proto = graph.add_initializer();
+  proto->set_name(name);
+  proto->set_data_type(static_cast<int>(tensor.node_type));
+  for (const std::int64_t dim : tensor.node_dims) proto->add_dims(dim);
+  proto->set_raw_data(tensor.memory.data(), tensor.memory.size());
+}
+
+void import_opset(onnx::ModelProto& model, const std::string& domain, std::int64_t version) {
+  auto* opset = model.add_opset_import();
+  opset->set_domain(domain);
+  opset->set_version(version);
+}
+
+onnx::ModelProto model_of(const MutatedNode& mutated) {
+  onnx::ModelProto model;
+  model.set_ir_version(10);
+  import_opset(model, mutated.domain, mutated.opset_version);
+  if (!mutated.domain.empty()) import_opset(model, "", 21);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.set_name("fuzz");
+  onnx::NodeProto& node = *graph.add_node();
+  node.set_op_type(mutated.op_type);
+  node.set_domain(mutated.domain);
+  node.set_name("node");
+  for (const auto& [name, value] : mutated.attributes) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    std::visit(AttributeWriter{attribute}, value);
+  }
+  for (std::size_t i = 0; i < mutated.inputs.size(); ++i) {
+    const MutatedTensor& tensor = mutated.inputs[i];
+    const std::string name = tensor.node_type == DataType::undefined ? "" : "x" + std::to_string(i);
+    node.add_input(name);
+    if (name.empty()) continue;
+    describe(tensor, name, *graph.add_input());
+    if (tensor.constant) add_initializer(tensor, name, graph);
+  }
+  for (std::size_t i = 0; i < mutated.outputs.size(); ++i) {
+    const std::string name = "y" + std::to_string(i);
+    node.add_output(name);
+    describe(mutated.outputs[i], name, *graph.add_output());
+    if (!mutated.declares_outputs) graph.mutable_output(static_cast<int>(i))->clear_type();
+  }
+  return model;
+}
+
+/// The model with some of its bytes changed; as it was where what comes out is no model at all.
+onnx::ModelProto with_broken_bytes(const onnx::ModelProto& model, Dice dice) {
+  std::string bytes = model.SerializeAsString();
+  for (std::size_t changes = dice.roll(4) + 1; changes > 0 && !bytes.empty(); --changes)
+    bytes[dice.roll(bytes.size())] = static_cast<char>(dice.word());
+  if (dice.chance(8)) bytes.resize(dice.roll(bytes.size() + 1));
+  onnx::ModelProto broken;
+  return broken.ParseFromString(bytes) ? broken : model;
+}
+
+std::string attempt(onnx::ModelProto model) {
+  std::string stage = "the checker";
+  try {
+    onnx::checker::check_model(model, false);
+    stage = "strict inference";
+    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                       onnx::ShapeInferenceOptions(true, 1, true));
+    return "accepted";
+  } catch (const onnx::checker::ValidationError&) {
+    return "refused by " + stage;
+  } catch (const onnx::InferenceError&) {
+    return "refused by " + stage;
+  }
+}
+
+TEST(ModelFuzz, OnlyOnnxsExceptionsComeOut) {
+  register_schemas();
+  const std::vector<Case> corpus = fuzz_corpus();
+  const bool trace = std::getenv("OCTET_FUZZ_TRACE") != nullptr;
+  std::map<std::string, int> outcomes;
+  const std::uint64_t count = fuzz_count(kStandardCount);
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    const MutatedNode mutated = mutated_node(corpus, seed);
+    if (trace) std::fprintf(stderr, "%llu: %s\n", static_cast<unsigned long long>(seed), mutated.description().c_str());
+    onnx::ModelProto model = model_of(mutated);
+    if (seed % 3 == 0) model = with_broken_bytes(model, Dice(~seed));
+    try {
+      ++outcomes[attempt(model)];
+      onnx::shape_inference::InferShapes(model);  // lenient: leaves out what it cannot infer
+    } catch (const onnx::InferenceError&) {
+      ++outcomes["refused by lenient inference"];
+    } catch (const std::exception& error) {
+      FAIL() << "seed " << seed << ": " << error.what() << "\n  " << mutated.description();
+    }
+  }
+  for (const auto& [outcome, times] : outcomes) std::printf("%6d %s\n", times, outcome.c_str());
+  EXPECT_GT(outcomes["accepted"], static_cast<int>(count / 10)) << "the mutations spoil too much to test anything";
+}
+
+}  // namespace
+}  // namespace octet::test

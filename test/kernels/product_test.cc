@@ -1,0 +1,242 @@
+// The loops of the matmul family on their own: every instruction set that this CPU has, against plain loops.
+#include <dnnl.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "primitives/onednn.hpp"
+#include "primitives/vector/kernels.hpp"
+#include "provider/core/cpu.hpp"
+#include "provider/core/product.hpp"
+
+namespace octet {
+namespace {
+
+using vector::padded_k;
+using vector::padded_n;
+
+std::vector<const vector::Kernels*> usable_tables() {
+  using core::Isa;
+  std::vector<const vector::Kernels*> tables{&vector::avx2::kTable};
+  const Isa isa = core::cpu_isa_level();
+  if (isa == Isa::avx2_vnni) tables.push_back(&vector::avx2_vnni::kTable);
+  if (isa >= Isa::avx512_core) tables.push_back(&vector::avx512_core::kTable);
+  if (isa >= Isa::avx512_core_vnni) tables.push_back(&vector::avx512_core_vnni::kTable);
+  return tables;
+}
+
+std::vector<std::uint8_t> random_bytes(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint8_t> bytes(count);
+  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+  return bytes;
+}
+
+struct Packed {
+  std::vector<std::int8_t> bytes;
+  std::vector<std::int32_t> sums;
+};
+
+Packed pack(const vector::MatMulKernels& loops, const std::vector<std::uint8_t>& b, std::int64_t k, std::int64_t n,
+            bool transposed, std::uint8_t flip) {
+  Packed packed;
+  packed.bytes.assign(static_cast<std::size_t>(padded_k(k) * padded_n(n)), 99);
+  packed.sums.assign(static_cast<std::size_t>(padded_n(n)), 99);
+  loops.pack(b.data(), transposed ? 1 : n, transposed ? k : 1, k, n, flip, packed.bytes.data(), packed.sums.data());
+  return packed;
+}
+
+std::int8_t packed_at(const Packed& packed, std::int64_t k_total, std::int64_t k, std::int64_t n) {
+  const std::int64_t at = n / 64 * 64 * padded_k(k_total) + k / 4 * 256 + n % 64 * 4 + k % 4;
+  return packed.bytes[static_cast<std::size_t>(at)];
+}
+
+class Sizes : public testing::TestWithParam<std::tuple<int, int>> {};
+
+TEST_P(Sizes, PackingPutsEveryWeightInItsPlaceAndPadsWithZeros) {
+  const std::int64_t k = std::get<0>(GetParam()), n = std::get<1>(GetParam());
+  const auto b = random_bytes(static_cast<std::size_t>(k * n), 1);
+  for (const auto* table : usable_tables())
+    for (const bool transposed : {false, true})
+      for (const std::uint8_t flip : {0, 0x80}) {
+        const Packed packed = pack(table->matmul, b, k, n, transposed, flip);
+        for (std::int64_t j = 0; j < padded_n(n); ++j) {
+          std::int32_t sum = 0;
+          for (std::int64_t i = 0; i < padded_k(k); ++i) {
+            const bool inside = i < k && j < n;
+            const std::uint8_t byte = inside ? b[static_cast<std::size_t>(transposed ? j * k + i : i * n + j)] ^ flip : 0;
+            const auto expected = static_cast<std::int8_t>(byte);
+            ASSERT_EQ(packed_at(packed, k, i, j), expected) << table->isa << " k=" << i << " n=" << j;
+            sum += expected;
+          }
+          ASSERT_EQ(packed.sums[static_cast<std::size_t>(j)], sum) << table->isa << " column " << j;
+        }
+      }
+}
+
+TEST_P(Sizes, ProductsAreExactAndStayInside) {
+  const std::int64_t k = std::get<0>(GetParam()), n = std::get<1>(GetParam());
+  const auto b = random_bytes(static_cast<std::size_t>(k * n), 2);
+  for (const std::int64_t rows : {1, 2, 3, 5, 6, 7, 13}) {
+    const auto a = random_bytes(static_cast<std::size_t>(rows * k), 3);
+    for (const auto* table : usable_tables()) {
+      const Packed packed = pack(table->matmul, b, k, n, false, 0);
+      const std::int64_t stride = n + 3;
+      std::vector<std::int32_t> acc(static_cast<std::size_t>(rows * stride), 77);
+      table->matmul.product(rows, n, k, a.data(), packed.bytes.data(), acc.data(), stride);
+      for (std::int64_t m = 0; m < rows; ++m)
+        for (std::int64_t j = 0; j < stride; ++j) {
+          std::int32_t expected = j < n ? 0 : 77;
+          for (std::int64_t i = 0; j < n && i < k; ++i)
+            expected += a[static_cast<std::size_t>(m * k + i)] *
+                        static_cast<std::int8_t>(b[static_cast<std::size_t>(i * n + j)]);
+          ASSERT_EQ(acc[static_cast<std::size_t>(m * stride + j)], expected)
+              << table->isa << " rows=" << rows << " at " << m << "," << j;
+        }
+    }
+  }
+}
+
+TEST_P(Sizes, PlainProductsEqualPackedOnes) {
+  const std::int64_t k = std::get<0>(GetParam()), n = std::get<1>(GetParam());
+  // Exactly as large as it says: a read past the end is a sanitizer's business.
+  const auto b = random_bytes(static_cast<std::size_t>(k * n), 8);
+  for (const auto* table : usable_tables())
+    for (const std::int64_t rows : {1, 2, 4, 5, 8})
+      for (const std::uint8_t flip : {0, 0x80}) {
+        const auto a = random_bytes(static_cast<std::size_t>(rows * k), 9);
+        const Packed packed = pack(table->matmul, b, k, n, false, flip);
+        std::vector<std::int32_t> expected(static_cast<std::size_t>(rows * n)), acc(expected.size() + 1, 77);
+        std::vector<std::int32_t> sums(static_cast<std::size_t>(n) + 1, 77);
+        table->matmul.product(rows, n, k, a.data(), packed.bytes.data(), expected.data(), n);
+        if (!table->matmul.plain_product(rows, n, k, a.data(), {b.data(), n, flip}, acc.data(), n, sums.data())) continue;
+        ASSERT_EQ(acc.back(), 77);
+        ASSERT_EQ(sums.back(), 77);
+        acc.pop_back();
+        ASSERT_EQ(acc, expected) << table->isa << " rows=" << rows;
+        for (std::int64_t j = 0; j < n; ++j)
+          ASSERT_EQ(sums[static_cast<std::size_t>(j)], packed.sums[static_cast<std::size_t>(j)]) << table->isa;
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Sizes,
+                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 31, 63, 64, 65, 130, 257),
+                                          testing::Values(1, 3, 8, 15, 16, 17, 63, 64, 65, 130)));
+
+// oneDNN's own packing of the same weights gives the same bytes: its primitives may read ours.
+TEST(PackedLayout, IsOneDnnsTag) {
+  const std::int64_t k = 130, n = 100;
+  const auto b = random_bytes(static_cast<std::size_t>(k * n), 4);
+  const Packed packed = pack(vector::kernels().matmul, b, k, n, false, 0);
+  dnnl_memory_desc_t plain = nullptr, tagged = nullptr;
+  const dnnl_dims_t dims = {k, n};
+  onednn::check(dnnl_memory_desc_create_with_tag(&plain, 2, dims, dnnl_s8, dnnl_ab), "plain");
+  onednn::check(dnnl_memory_desc_create_with_tag(&tagged, 2, dims, dnnl_s8, dnnl_BA16a64b4a), "tagged");
+  ASSERT_EQ(dnnl_memory_desc_get_size(tagged), packed.bytes.size());
+  std::vector<std::int8_t> theirs(packed.bytes.size());
+  dnnl_memory_t from = nullptr, to = nullptr;
+  onednn::check(dnnl_memory_create(&from, plain, onednn::engine(), const_cast<std::uint8_t*>(b.data())), "from");
+  onednn::check(dnnl_memory_create(&to, tagged, onednn::engine(), theirs.data()), "to");
+  dnnl_primitive_desc_t descriptor = nullptr;
+  dnnl_primitive_t reorder = nullptr;
+  dnnl_stream_t stream = nullptr;
+  onednn::check(dnnl_reorder_primitive_desc_create(&descriptor, plain, onednn::engine(), tagged, onednn::engine(), nullptr),
+                "descriptor");
+  onednn::check(dnnl_primitive_create(&reorder, descriptor), "reorder");
+  onednn::check(dnnl_stream_create(&stream, onednn::engine(), dnnl_stream_default_flags), "stream");
+  const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}};
+  onednn::check(dnnl_primitive_execute(reorder, stream, 2, arguments), "execute");
+  onednn::check(dnnl_stream_wait(stream), "wait");
+  EXPECT_EQ(packed.bytes, theirs);
+  dnnl_stream_destroy(stream);
+  dnnl_primitive_destroy(reorder);
+  dnnl_primitive_desc_destroy(descriptor);
+  dnnl_memory_destroy(from);
+  dnnl_memory_destroy(to);
+  dnnl_memory_desc_destroy(plain);
+  dnnl_memory_desc_destroy(tagged);
+}
+
+// A product over a range of columns that begins at a multiple of 64 equals that part of the whole, on every backend.
+TEST(CutProducts, EqualWholeOnes) {
+  const std::int64_t m = 45, k = 200, n = 330;
+  const auto a = random_bytes(static_cast<std::size_t>(m * k), 5);
+  const auto b = random_bytes(static_cast<std::size_t>(k * n), 6);
+  const Packed packed = pack(vector::kernels().matmul, b, k, n, false, 0);
+  const core::ProductRequest request{m, n, k};
+  std::vector<std::int32_t> whole(static_cast<std::size_t>(m * n));
+  vector::kernels().matmul.product(m, n, k, a.data(), packed.bytes.data(), whole.data(), n);
+  for (const auto& offer : {core::offer_onednn_product, core::offer_vector_product, core::offer_eigen_product}) {
+    auto offered = offer(request);
+    const auto* product = std::get_if<std::unique_ptr<core::Product>>(&offered);
+    if (product == nullptr) {
+      EXPECT_FALSE(core::has_vnni(core::cpu_isa_level())) << std::get<core::Refusal>(offered).reason;
+      continue;
+    }
+    for (const std::int64_t begin : {0, 64, 256}) {
+      std::vector<std::int32_t> part(whole.size(), -1);
+      (*product)->run(m, n - begin, a.data(), packed.bytes.data() + begin * padded_k(k), part.data() + begin, n);
+      for (std::int64_t i = 0; i < m * n; ++i)
+        ASSERT_EQ(part[static_cast<std::size_t>(i)], i % n < begin ? -1 : whole[static_cast<std::size_t>(i)])
+            << (*product)->implementation() << " from column " << begin << " at " << i;
+    }
+  }
+}
+
+TEST(Epilogue, SaturatesAndTakesNanForTheLeastValue) {
+  const std::vector<std::int32_t> acc = {1000, -1000, 5, -5, 3, 1, 7};
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> scale = {1.0F, 1.0F, 0.5F, 0.5F, inf, nan, -inf};
+  for (const auto* table : usable_tables()) {
+    vector::EpilogueTile tile{};
+    tile.rows = 1;
+    tile.columns = 7;
+    tile.acc = acc.data();
+    tile.scale = scale.data();
+    tile.y_zero_point = 3;
+    std::vector<std::uint8_t> unsigned_bytes(7);
+    tile.y = unsigned_bytes.data();
+    table->matmul.epilogue_u8(tile);
+    EXPECT_EQ(unsigned_bytes, (std::vector<std::uint8_t>{255, 0, 5, 1, 255, 0, 0})) << table->isa;
+    std::vector<std::int8_t> signed_bytes(7);
+    tile.y = signed_bytes.data();
+    table->matmul.epilogue_s8(tile);
+    EXPECT_EQ(signed_bytes, (std::vector<std::int8_t>{127, -128, 5, 1, 127, -128, -128})) << table->isa;
+  }
+}
+
+// Every term, every tail, the same bits from every instruction set as from the formula.
+TEST(Epilogue, FollowsTheFormula) {
+  std::mt19937 random(7);
+  for (const std::int64_t n : {1, 7, 8, 15, 16, 17, 63, 64, 65, 300}) {
+    const auto count = static_cast<std::size_t>(n);
+    std::vector<std::int32_t> acc(2 * count), column_term(count), addend(2 * count), zero_point(count);
+    std::vector<float> scale(count), bias(count);
+    for (auto* values : {&acc, &column_term, &addend})
+      for (auto& value : *values) value = static_cast<std::int32_t>(random() % 2000000) - 1000000;
+    for (auto& value : zero_point) value = static_cast<std::int32_t>(random() % 256) - 128;
+    for (auto* values : {&scale, &bias})
+      for (auto& value : *values) value = std::ldexp(static_cast<float>(random() % 4096) - 2048.0F, -20);
+    const std::int32_t row_term[] = {12345, -777}, row_sum[] = {99999, 5};
+    for (const auto* table : usable_tables()) {
+      std::vector<float> y(2 * count);
+      vector::EpilogueTile tile{2, n, acc.data(), n, y.data(), n, column_term.data(), row_term, addend.data(), n,
+                                row_sum, zero_point.data(), scale.data(), bias.data(), 0};
+      table->matmul.epilogue_f32(tile);
+      for (std::size_t i = 0; i < 2 * count; ++i) {
+        const std::size_t m = i / count, j = i % count;
+        const std::int32_t sum = acc[i] + column_term[j] + row_term[m] + addend[i] - row_sum[m] * zero_point[j];
+        const float product = static_cast<float>(sum) * scale[j];
+        ASSERT_EQ(y[i], product + bias[j]) << table->isa << " n=" << n << " at " << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet

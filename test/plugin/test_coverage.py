@@ -1,0 +1,106 @@
+"""min_coverage: no session where too few of the quantized nodes would run on Octet."""
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import pytest
+
+from graphs import Graph, add_product, add_quantizer, add_unsupported, random_weights
+from octet_sessions import Level, octet_session
+
+RNG = np.random.default_rng(0)
+
+
+def add_product_group(graph: Graph) -> None:
+    a = add_quantizer(graph, graph.input("x", np.float32, [4, 16]))
+    graph.output(add_product(graph, a, random_weights(RNG, (16, 8)))[-1], np.float32)
+
+
+def add_choice(graph: Graph) -> None:
+    graph.output(add_unsupported(graph, graph.input("bytes", np.uint8, [4])), np.uint8)
+
+
+def add_float_node(graph: Graph) -> None:
+    graph.output(graph.add("Tanh", [graph.input("f", np.float32, [3])])[0], np.float32)
+
+
+def model_of(*parts: Callable[[Graph], None]) -> onnx.ModelProto:
+    graph = Graph()
+    for part in parts:
+        part(graph)
+    return graph.model()
+
+
+ALL = model_of(add_product_group)
+TWO_OF_THREE = model_of(add_product_group, add_choice)
+NONE_SUPPORTED = model_of(add_choice)
+NONE_QUANTIZED = model_of(add_float_node)
+
+
+@pytest.mark.parametrize(
+    ("model", "least"),
+    [(ALL, "1"), (ALL, "0.5"), (TWO_OF_THREE, "0.66"), (TWO_OF_THREE, "0"), (NONE_SUPPORTED, "0"), (NONE_QUANTIZED, "0")],
+)
+def test_enough(model: onnx.ModelProto, least: str) -> None:
+    octet_session(model, {"min_coverage": least})
+
+
+@pytest.mark.parametrize(
+    ("model", "least", "found"),
+    [
+        (TWO_OF_THREE, "0.67", "2 of the model's 3"),
+        (TWO_OF_THREE, "1", "2 of the model's 3"),
+        (NONE_SUPPORTED, "0.01", "0 of the model's 1"),
+        (NONE_QUANTIZED, "0.5", "0 of the model's 0"),
+    ],
+)
+@pytest.mark.parametrize("level", [Level.ORT_ENABLE_ALL, Level.ORT_DISABLE_ALL])
+def test_too_little(model: onnx.ModelProto, least: str, found: str, level: Level) -> None:
+    with pytest.raises(Exception) as failure:
+        octet_session(model, {"min_coverage": least}, level)
+    assert f"option 'min_coverage' is {least}, but {found} quantized nodes run on" in str(failure.value)
+
+
+def test_too_little_by_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCTET_MIN_COVERAGE", "1")
+    octet_session(ALL)
+    with pytest.raises(Exception, match="min_coverage"):
+        octet_session(TWO_OF_THREE)
+
+
+def test_sessions_after_a_refused_one() -> None:
+    for _ in range(3):
+        with pytest.raises(Exception, match="min_coverage"):
+            octet_session(NONE_SUPPORTED, {"min_coverage": "1"})
+        octet_session(ALL, {"min_coverage": "1"})
+
+
+def branch_model(supported: bool) -> onnx.ModelProto:
+    """The quantized node stands in the branch of an If."""
+    inner = Graph("inner")
+    if supported:
+        a, b = inner.constant(np.ones((2, 2), np.uint8)), inner.constant(np.ones((2, 2), np.int8))
+        a_scale, zero = inner.constant(np.float32(1)), inner.constant(np.uint8(0))
+        b_zero = inner.constant(np.int8(0))
+        inner.output(
+            inner.add("QLinearMatMul", ["q", a_scale, zero, b, a_scale, b_zero, a_scale, zero])[0],
+            np.uint8,
+            [2, 2],
+        )
+    else:
+        inner.output(add_unsupported(inner, "q"), np.uint8, [2, 2])
+    other = Graph("other")
+    other.output(other.add("Identity", ["q"])[0], np.uint8, [2, 2])
+    graph = Graph()
+    graph.input("q", np.uint8, [2, 2])
+    condition = graph.input("condition", np.bool_, [])
+    (y,) = graph.add("If", [condition], then_branch=inner.graph(), else_branch=other.graph())
+    graph.output(y, np.uint8)
+    return graph.model()
+
+
+def test_subgraphs_count() -> None:
+    octet_session(branch_model(True), {"min_coverage": "1"})
+    with pytest.raises(Exception, match="0 of the model's 1 quantized nodes"):
+        octet_session(branch_model(False), {"min_coverage": "1"})

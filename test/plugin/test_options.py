@@ -1,0 +1,217 @@
+"""The provider's options: by session and by environment, and what is said of wrong ones."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from graphs import Graph, add_product, add_quantizer, add_unsupported, random_weights
+from octet_sessions import ROOT, octet_session, run_profiled
+
+PREFIX = "ep.octetexecutionprovider."
+
+
+def product_model(rng: np.random.Generator) -> onnx.ModelProto:
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", np.float32, ["rows", 16]))
+    graph.output(add_product(graph, a, random_weights(rng, (16, 8)))[-1], np.float32)
+    return graph.model()
+
+
+def feeds(rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {"x": rng.normal(0, 1, (4, 16)).astype(np.float32)}
+
+
+WHOLE_NUMBER = "a whole number from 0 (all of the session's threads) to 1024"
+SHARE = "a share of the quantized nodes from 0 to 1"
+WRONG = [
+    ("threads", "many", WHOLE_NUMBER),
+    ("threads", "-1", WHOLE_NUMBER),
+    ("threads", "2.5", WHOLE_NUMBER),
+    ("threads", "1000000", WHOLE_NUMBER),
+    ("threads", "99999999999999999999", WHOLE_NUMBER),
+    ("backend", "gpu", "auto, onednn, vector or eigen"),
+    ("accuracy", "high", "exact or fast"),
+    ("lstm_quantization", "per_step", "per_row or per_tensor"),
+    ("verbose", "yes", "none or dispatch"),
+    ("min_coverage", "all", SHARE),
+    ("min_coverage", "1.5", SHARE),
+    ("min_coverage", "-0.1", SHARE),
+    ("min_coverage", "nan", SHARE),
+    ("report", "/nowhere/at/all.json", "the path of a file that can be written"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), WRONG)
+def test_wrong_option(rng: np.random.Generator, name: str, value: str, expected: str) -> None:
+    with pytest.raises(Exception) as failure:
+        octet_session(product_model(rng), {name: value})
+    assert "INVALID_ARGUMENT" in str(failure.value)
+    assert f"Octet: option '{name}' is '{value}', expected {expected}" in str(failure.value)
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), WRONG)
+def test_wrong_environment(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str
+) -> None:
+    variable = f"OCTET_{name.upper()}"
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(Exception) as failure:
+        octet_session(product_model(rng))
+    text = f"Octet: environment variable {variable} is '{value}', expected {expected}"
+    assert text in str(failure.value)
+
+
+def test_unknown_option_lists_the_known(rng: np.random.Generator) -> None:
+    with pytest.raises(Exception) as failure:
+        octet_session(product_model(rng), {"thread": "1"})
+    assert "unknown option 'thread'" in str(failure.value)
+    for name in ("threads", "backend", "accuracy", "lstm_quantization", "verbose", "min_coverage", "report"):
+        assert name in str(failure.value)
+
+
+def test_wrong_option_as_session_entry(rng: np.random.Generator) -> None:
+    with pytest.raises(Exception, match="option 'threads' is 'x'"):
+        octet_session(product_model(rng), entries={PREFIX + "threads": "x"})
+
+
+def test_session_goes_before_environment(
+    rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCTET_BACKEND", "eigen")
+    model, inputs = product_model(rng), feeds(rng)
+    by_environment = run_profiled(model, inputs, tmp_path)
+    by_session = run_profiled(model, inputs, tmp_path, {"backend": "vector"})
+    assert {o["backend"] for o in by_environment.report["operators"]} == {"eigen"}
+    assert {o["backend"] for o in by_session.report["operators"]} == {"vector"}
+
+
+@pytest.mark.parametrize("threads", ["0", "1", "2", "1024"])
+@pytest.mark.parametrize("pool", [1, 2, 4])
+def test_threads(rng: np.random.Generator, threads: str, pool: int) -> None:
+    """Enough work to be split; the bits do not depend on the threads."""
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", np.float32, ["rows", 512]))
+    graph.output(add_product(graph, a, random_weights(rng, (512, 1024)))[-1], np.float32)
+    model = graph.model()
+    inputs = {"x": rng.normal(0, 1, (64, 512)).astype(np.float32)}
+    expected = octet_session(model, {"threads": "1"}, threads=1).run(None, inputs)
+    session = octet_session(model, {"threads": threads}, threads=pool)
+    for _ in range(12):
+        assert np.array_equal(session.run(None, inputs)[0], expected[0])
+
+
+@pytest.mark.parametrize(
+    ("threads", "pool", "expected"), [("0", 1, 1), ("0", 2, 2), ("1", 2, 1), ("2", 4, 2), ("8", 3, 3)]
+)
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two CPUs")
+def test_threads_of_the_pool_are_counted(
+    rng: np.random.Generator, tmp_path: Path, threads: str, pool: int, expected: int
+) -> None:
+    report = tmp_path / "report.json"
+    options = {"threads": threads, "report": str(report)}
+    most = 0
+    for _ in range(10):  # on a busy machine a thread may come too late to be counted
+        session = octet_session(product_model(rng), options, threads=pool)
+        for _ in range(10):
+            session.run(None, feeds(rng))
+        del session
+        most = max(most, json.loads(report.read_text())["threads"])
+        if most >= expected:
+            break
+    assert most == expected
+
+
+def test_report(rng: np.random.Generator, tmp_path: Path) -> None:
+    report = tmp_path / 'rep"ort.json'
+    session = octet_session(product_model(rng), {"report": str(report)})
+    for _ in range(5):
+        session.run(None, feeds(rng))
+    del session
+    content = json.loads(report.read_text())
+    assert content["runs"] == 5
+    assert content["groups"] == 1
+    assert content["nodes_taken"] == 5
+    assert content["quantized_nodes"] == content["quantized_taken"] == 2
+    assert content["version"] and content["isa"] and content["onednn"]
+    operators = content["operators"]
+    assert [o["op_type"] for o in operators] == ["DynamicQuantizeLinear", "MatMulIntegerToFloat"]
+    assert [o["runs"] for o in operators] == [5, 5]
+    assert [o["name"] for o in operators] == ["graph_DynamicQuantizeLinear_0", "graph_MatMulInteger_1"]
+    assert all(o["backend"] and o["implementation"] for o in operators)
+
+
+def test_report_of_a_session_that_never_ran(rng: np.random.Generator, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    session = octet_session(product_model(rng), {"report": str(report)})
+    del session
+    content = json.loads(report.read_text())
+    assert content["runs"] == 0
+    assert [o["backend"] for o in content["operators"]] == ["", ""]
+
+
+SCRIPT = """
+import sys
+import numpy as np, onnxruntime as ort
+from octet_sessions import LIBRARY, octet_device
+ort.register_execution_provider_library("octet", str(LIBRARY))
+options = ort.SessionOptions()
+options.log_severity_level = int(sys.argv[2])
+options.add_provider_for_devices([octet_device()], dict(a.split("=") for a in sys.argv[3:]))
+session = ort.InferenceSession(sys.argv[1], options)
+x = np.ones((2, 16), np.float32)
+for rows in (2, 2, 3):
+    session.run(None, {"x": np.ones((rows, 16), np.float32)})
+"""
+
+
+def log_of(model: Path, severity: int, *options: str, environment: dict[str, str] | None = None) -> str:
+    command = [sys.executable, "-c", SCRIPT, str(model), str(severity), *options]
+    result = subprocess.run(
+        command,
+        cwd=ROOT / "test/plugin",
+        env={**os.environ, **(environment or {})},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return result.stderr
+
+
+@pytest.fixture
+def model_file(rng: np.random.Generator, tmp_path: Path) -> Path:
+    """A product that is taken, and a QLinearWhere that is not."""
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", np.float32, ["rows", 16]))
+    graph.output(add_product(graph, a, random_weights(rng, (16, 8)))[-1], np.float32)
+    graph.output(add_unsupported(graph, a.y), np.uint8)
+    file = tmp_path / "model.onnx"
+    onnx.save(graph.model(), file)
+    return file
+
+
+def test_one_information_line(model_file: Path) -> None:
+    lines = [line for line in log_of(model_file, 1).splitlines() if "Octet 0" in line]
+    assert len(lines) == 1
+    for part in ("oneDNN 3.", "2 of 3 quantized nodes", "5 nodes in all", "1 fused groups"):
+        assert part in lines[0]
+
+
+def test_silent_by_default(model_file: Path) -> None:
+    assert "octet" not in log_of(model_file, 2).lower()
+
+
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_verbose_dispatch(model_file: Path, by_environment: bool) -> None:
+    if by_environment:
+        log = log_of(model_file, 2, environment={"OCTET_VERBOSE": "dispatch"})
+    else:
+        log = log_of(model_file, 2, "verbose=dispatch")
+    lines = [line for line in log.splitlines() if line.startswith("octet: ")]
+    assert [line for line in lines if "MatMulIntegerToFloat 'graph_MatMulInteger_1': " in line]
+    assert [line for line in lines if "DynamicQuantizeLinear 'graph_DynamicQuantizeLinear_0': " in line]
