@@ -54,8 +54,11 @@ void add(const AddParameters& p, const BinaryRows& rows) {
 template <class T, BinaryForm kForm>
 void multiply(const MultiplyParameters& p, const BinaryRows& rows) {
   for_each_row<T, T>(rows, kForm, [&](const auto& a, const auto& b, auto y) {
-    const auto product = (a.template cast<std::int32_t>() - p.a_zero_point) * (b.template cast<std::int32_t>() - p.b_zero_point);
-    y = (product.template cast<float>() * p.factor + p.y_zero_point).unaryExpr([](float value) { return saturate<T>(value); });
+    const auto product =
+        (a.template cast<std::int32_t>() - p.a_zero_point) * (b.template cast<std::int32_t>() - p.b_zero_point);
+    y = (product.template cast<float>() * p.factor + p.y_zero_point).unaryExpr([](float value) {
+      return saturate<T>(value);
+    });
   });
 }
 

@@ -18,7 +18,8 @@ using MatrixMap = Eigen::Map<Matrix, Eigen::Aligned64>;
 class EigenProduct final : public Product {
  public:
   explicit EigenProduct(const ProductRequest& request)
-      : Product("Eigen::GEMM<float>", 128, std::min<std::int64_t>(vector::padded_n(request.n), 512), 20), k_(request.k) {}
+      : Product("Eigen::GEMM<float>", 128, std::min<std::int64_t>(vector::padded_n(request.n), 512), 20),
+        k_(request.k) {}
 
   void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc,
            std::int64_t acc_stride) const override {
@@ -35,8 +36,7 @@ class EigenProduct final : public Product {
 
     for (std::int64_t begin = 0; begin < k_; begin += kDepth) {
       const std::int64_t count = std::min(kDepth, k_ - begin);
-      for (std::int64_t m = 0; m < rows; ++m)
-        std::copy_n(a + m * k_ + begin, count, a_block + m * count);
+      for (std::int64_t m = 0; m < rows; ++m) std::copy_n(a + m * k_ + begin, count, a_block + m * count);
       unpack(b, begin, count, columns, b_block);
       y.noalias() = MatrixMap(a_block, rows, count) * MatrixMap(b_block, count, columns);
       for (std::int64_t m = 0; m < rows; ++m)

@@ -14,8 +14,8 @@ template <class Byte>
 using Rows = Eigen::Map<Eigen::Array<std::remove_const_t<Byte>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>,
                         Eigen::Unaligned, Eigen::OuterStride<>>;
 template <class Byte>
-using ConstRows = Eigen::Map<const Eigen::Array<Byte, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>, Eigen::Unaligned,
-                             Eigen::OuterStride<>>;
+using ConstRows = Eigen::Map<const Eigen::Array<Byte, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>,
+                             Eigen::Unaligned, Eigen::OuterStride<>>;
 
 ConstRows<std::uint8_t> source(const ByteRows& rows) {
   return {rows.x, rows.rows, static_cast<Eigen::Index>(rows.n), Eigen::OuterStride<>(rows.x_stride)};

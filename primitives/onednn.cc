@@ -11,11 +11,16 @@ namespace {
 
 dnnl_cpu_isa_t cap() {
   switch (core::cpu_isa_level()) {
-    case core::Isa::avx2: return dnnl_cpu_isa_avx2;
-    case core::Isa::avx2_vnni: return dnnl_cpu_isa_avx2_vnni;
-    case core::Isa::avx512_core: return dnnl_cpu_isa_avx512_core;
-    case core::Isa::avx512_core_vnni: return dnnl_cpu_isa_avx512_core_vnni;
-    case core::Isa::avx512_core_amx: break;
+    case core::Isa::avx2:
+      return dnnl_cpu_isa_avx2;
+    case core::Isa::avx2_vnni:
+      return dnnl_cpu_isa_avx2_vnni;
+    case core::Isa::avx512_core:
+      return dnnl_cpu_isa_avx512_core;
+    case core::Isa::avx512_core_vnni:
+      return dnnl_cpu_isa_avx512_core_vnni;
+    case core::Isa::avx512_core_amx:
+      break;
   }
   return dnnl_cpu_isa_default;
 }

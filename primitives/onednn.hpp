@@ -1,5 +1,5 @@
-// oneDNN as Octet uses it: through the C API, one OpenMP thread, scratchpads of our own, and a cap on the instruction set
-// that is ours too.
+// oneDNN as Octet uses it: through the C API, one OpenMP thread, scratchpads of our own, and a cap on the instruction
+// set that is ours too.
 #pragma once
 
 #include <dnnl.h>
@@ -17,8 +17,9 @@ dnnl_engine_t engine();
 /// "3.13.0", of the library that runs.
 std::string version();
 
-/// While it lives, OpenMP regions that this thread opens have one thread: oneDNN fixes a primitive's thread count when it is
-/// created, and threads of its own would fight the caller's (docs/threads.md). The caller's setting comes back after it.
+/// While it lives, OpenMP regions that this thread opens have one thread: oneDNN fixes a primitive's thread count when
+/// it is created, and threads of its own would fight the caller's (docs/threads.md). The caller's setting comes back
+/// after it.
 class OneThread {
  public:
   OneThread();

@@ -1,5 +1,5 @@
-// The product by oneDNN's matmul primitive: u8 x packed s8 -> s32, no zero points, no scales. One primitive serves every
-// pointer and every value; rows come in blocks, so that a handful of primitives serves every M.
+// The product by oneDNN's matmul primitive: u8 x packed s8 -> s32, no zero points, no scales. One primitive serves
+// every pointer and every value; rows come in blocks, so that a handful of primitives serves every M.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -37,7 +37,8 @@ class Primitive {
     check(dnnl_memory_desc_create_with_strides(&acc, 2, acc_dims, dnnl_s32, acc_strides), "describing the sums");
     dnnl_primitive_attr_t attributes = nullptr;
     check(dnnl_primitive_attr_create(&attributes), "creating attributes");
-    check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user), "setting the scratchpad mode");
+    check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
+          "setting the scratchpad mode");
     const dnnl_status_t status =
         dnnl_matmul_primitive_desc_create(&descriptor_, onednn::engine(), a, b, nullptr, acc, attributes);
     dnnl_primitive_attr_destroy(attributes);
@@ -107,7 +108,8 @@ class Primitive {
     for (std::size_t i = 0; i < roles.size(); ++i) {
       const const_dnnl_memory_desc_t desc = dnnl_primitive_desc_query_md(descriptor_, roles[i].second, 0);
       arguments->list[i].arg = roles[i].first;
-      check(dnnl_memory_create(&arguments->list[i].memory, desc, onednn::engine(), DNNL_MEMORY_NONE), "creating a memory");
+      check(dnnl_memory_create(&arguments->list[i].memory, desc, onednn::engine(), DNNL_MEMORY_NONE),
+            "creating a memory");
       if (roles[i].first == DNNL_ARG_SCRATCHPAD) arguments->scratch_bytes = dnnl_memory_desc_get_size(desc);
     }
     check(dnnl_stream_create(&arguments->stream, onednn::engine(), dnnl_stream_default_flags), "creating a stream");
@@ -184,8 +186,8 @@ class OnednnProduct final : public Product {
   }
 
  private:
-  void run_padded(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc,
-                  std::int64_t acc_stride) const {
+  void run_padded(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b,
+                  std::int32_t* acc, std::int64_t acc_stride) const {
     const std::int64_t stride = vector::padded_n(columns);
     Layout layout;
     const std::size_t a_at = layout.add(static_cast<std::size_t>(kRowStep * k_));
@@ -205,7 +207,8 @@ class OnednnProduct final : public Product {
       if (known == key) return made;
     auto made = PrimitiveTable::instance().get(key);
     if (!made->usable())
-      throw Error(ErrorCode::internal, "oneDNN offers only '" + made->implementation() + "' for a part of this product");
+      throw Error(ErrorCode::internal,
+                  "oneDNN offers only '" + made->implementation() + "' for a part of this product");
     primitives_.emplace_back(key, made);
     return made;
   }

@@ -17,8 +17,8 @@ const vector::UnaryKernels* with_vbmi() { return has_vbmi() ? vector::kernels().
 
 Offer<UnaryLoops> offer_vector_unary() {
   const vector::UnaryKernels* fastest = with_vbmi();
-  return std::make_unique<UnaryLoops>(UnaryLoops{fastest ? *fastest : *vector::kernels().unary, *vector::kernels().quantize,
-                                                 named("table", fastest != nullptr)});
+  return std::make_unique<UnaryLoops>(UnaryLoops{fastest ? *fastest : *vector::kernels().unary,
+                                                 *vector::kernels().quantize, named("table", fastest != nullptr)});
 }
 
 Offer<BinaryLoops> offer_vector_binary() {

@@ -11,8 +11,10 @@
 //               {octet::TensorView(y, octet::DataType::int32, y_dims)});
 //
 // Conventions that hold everywhere:
-// - Tensors are dense, row-major, in host memory, of any alignment. 4-bit elements are packed two to a byte, low half first.
-// - Results are exact: integer sums are exact modulo 2^32, and 8-bit and float outputs equal the formula in the operator's
+// - Tensors are dense, row-major, in host memory, of any alignment. 4-bit elements are packed two to a byte, low half
+// first.
+// - Results are exact: integer sums are exact modulo 2^32, and 8-bit and float outputs equal the formula in the
+// operator's
 //   documentation (`octet ops`, docs/operators.md) bit for bit, whatever the CPU, the number of threads and the shape.
 // - Nothing is owned that is passed in, except where said: constant inputs are copied or packed by the constructor.
 // - Errors are thrown as octet::Error. A call that throws leaves the outputs unspecified and everything else unchanged.
@@ -144,16 +146,17 @@ struct Options {
   std::string backend = "auto";
   /// "exact", or "fast": allows an operator to give up bits for speed where its documentation says so.
   std::string accuracy = "exact";
-  /// Scales of DynamicQuantizeLSTM's activations: "per_row", one for each row of X and of the state, so that a sequence's
-  /// numbers do not depend on the batch; or "per_tensor", one for X and one at each step for all states, as onnxruntime has.
+  /// Scales of DynamicQuantizeLSTM's activations: "per_row", one for each row of X and of the state, so that a
+  /// sequence's numbers do not depend on the batch; or "per_tensor", one for X and one at each step for all states, as
+  /// onnxruntime has.
   std::string lstm_quantization = "per_row";
 };
 
 /// What the caller lends to one run.
 struct Call {
   using Task = void (*)(void* argument, std::size_t index);
-  /// Runs task(argument, i) for every i in [0, count), in any order, on up to `threads` threads, and returns when all are
-  /// done. Null: the operator's own `threads` option applies. Tasks do not throw.
+  /// Runs task(argument, i) for every i in [0, count), in any order, on up to `threads` threads, and returns when all
+  /// are done. Null: the operator's own `threads` option applies. Tasks do not throw.
   void (*parallel_for)(void* context, std::size_t count, Task task, void* argument) = nullptr;
   void* context = nullptr;
   std::int32_t threads = 1;
@@ -170,8 +173,8 @@ namespace core {
 class OperatorState;
 }
 
-/// An operator of Octet's table, ready to run. Immutable after construction: any number of threads may call one object at
-/// the same time. Movable, not copyable.
+/// An operator of Octet's table, ready to run. Immutable after construction: any number of threads may call one object
+/// at the same time. Movable, not copyable.
 class OCTET_API Operator {
  public:
   /// Checks the node against its definition, and prepares constant inputs.
@@ -202,9 +205,9 @@ class OCTET_API Operator {
 /// Version of this library, "major.minor.patch".
 OCTET_API const char* version() noexcept;
 
-/// The instruction set that Octet uses in this process, e.g. "avx512_core_vnni": what the CPU has, capped by the environment
-/// variable OCTET_MAX_CPU_ISA (AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_VNNI, AVX512_CORE_AMX; read once). Throws where
-/// the CPU lacks AVX2.
+/// The instruction set that Octet uses in this process, e.g. "avx512_core_vnni": what the CPU has, capped by the
+/// environment variable OCTET_MAX_CPU_ISA (AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_VNNI, AVX512_CORE_AMX; read once).
+/// Throws where the CPU lacks AVX2.
 OCTET_API const char* cpu_isa();
 
 }  // namespace octet

@@ -14,8 +14,8 @@ enum BinaryForm {
   kBinaryForms,
 };
 
-/// Row i: n elements of y that follow row i - 1, from the operands at a + i * a_stride and b + i * b_stride. y may be a, or
-/// b, where that operand moves with it.
+/// Row i: n elements of y that follow row i - 1, from the operands at a + i * a_stride and b + i * b_stride. y may be
+/// a, or b, where that operand moves with it.
 struct BinaryRows {
   std::int64_t rows;
   std::size_t n;
@@ -33,7 +33,8 @@ struct AddParameters {
   float offset;
 };
 
-/// y = saturate(rint(f32(f32((a - a_zero_point) * (b - b_zero_point) * factor) + y_zero_point))); NaN gives the least value.
+/// y = saturate(rint(f32(f32((a - a_zero_point) * (b - b_zero_point) * factor) + y_zero_point))); NaN gives the least
+/// value.
 struct MultiplyParameters {
   std::int32_t a_zero_point;
   std::int32_t b_zero_point;
@@ -46,7 +47,8 @@ struct BinaryKernels {
   void (*add[2][kBinaryForms])(const AddParameters& parameters, const BinaryRows& rows);
   void (*multiply[2][kBinaryForms])(const MultiplyParameters& parameters, const BinaryRows& rows);
   /// y = (a - a_zero_point) * (b - b_zero_point), int32.
-  void (*multiply_integer[2][kBinaryForms])(std::int32_t a_zero_point, std::int32_t b_zero_point, const BinaryRows& rows);
+  void (*multiply_integer[2][kBinaryForms])(std::int32_t a_zero_point, std::int32_t b_zero_point,
+                                            const BinaryRows& rows);
 };
 
 }  // namespace octet::vector

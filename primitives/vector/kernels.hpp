@@ -1,9 +1,9 @@
-// Our own SIMD loops. Every source in isa/ is compiled once for each instruction set (CMakeLists.txt), into a namespace of
-// that set; this table picks one at run time. The same source gives the same bits everywhere: no contraction, no
+// Our own SIMD loops. Every source in isa/ is compiled once for each instruction set (CMakeLists.txt), into a namespace
+// of that set; this table picks one at run time. The same source gives the same bits everywhere: no contraction, no
 // reassociation of floats.
 //
-// Sources in isa/ include only <immintrin.h>, <cstddef>, <cstdint> and headers that hold plain structs: an inline function
-// of the standard library compiled with AVX-512 there could be the copy that the linker keeps for everybody.
+// Sources in isa/ include only <immintrin.h>, <cstddef>, <cstdint> and headers that hold plain structs: an inline
+// function of the standard library compiled with AVX-512 there could be the copy that the linker keeps for everybody.
 #pragma once
 
 #include "primitives/vector/binary_kernels.hpp"
@@ -23,7 +23,8 @@ struct Kernels {
   const ReduceKernels* reduce;
   const LstmKernels* lstm;
   const UnaryKernels* unary;
-  const UnaryKernels* unary_vbmi;  ///< for CPUs that have VBMI too (core::has_vbmi()); null where the set cannot have it
+  const UnaryKernels*
+      unary_vbmi;  ///< for CPUs that have VBMI too (core::has_vbmi()); null where the set cannot have it
 };
 
 /// The kernels for core::cpu_isa_level().

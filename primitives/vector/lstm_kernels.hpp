@@ -1,7 +1,7 @@
 // The loops of the LSTM: from the sums of its two products to gates, cells and states.
 //
-// Units in blocks of 16, padded: a block's 64 columns are its gates i, o, f, c, 16 columns each, so that all that a cell
-// needs stands together. Everything that has a value for each gate column has this order.
+// Units in blocks of 16, padded: a block's 64 columns are its gates i, o, f, c, 16 columns each, so that all that a
+// cell needs stands together. Everything that has a value for each gate column has this order.
 //
 // Exponentials, with every operation rounded to float32 and fma rounded once:
 //   expm1_parts(x): k = rint(x * log2(e));  r = x - k * ln 2 (two fma: ln 2 in two parts);
@@ -34,7 +34,8 @@ enum class Activation {
   hard_sigmoid,      ///< max(0, min(1, alpha * x + beta))
   elu,               ///< x < 0 ? alpha * fma(p, s, s - 1) of x clamped to [-87, 87] : x
   softsign,          ///< x / (1 + |x|)
-  softplus,          ///< max(x, 0) + log(1 + e), e = exp(-|x|) = fma(p, s, s):  log(1 + e) = 2 * atanh(e / (2 + e)), series of 8
+  softplus,  ///< max(x, 0) + log(1 + e), e = exp(-|x|) = fma(p, s, s):  log(1 + e) = 2 * atanh(e / (2 + e)), series of
+             ///< 8
 };
 
 struct ActivationFunction {
@@ -44,7 +45,8 @@ struct ActivationFunction {
 };
 
 /// Sums of rows that are quantized each with its own scale and zero point:
-///   value[m][n] = f32(acc[m][n] - row_zero_point[m] * column_sum[n] + zero_point[n] * row_term[m])      (sum modulo 2^32)
+///   value[m][n] = f32(acc[m][n] - row_zero_point[m] * column_sum[n] + zero_point[n] * row_term[m])      (sum modulo
+///   2^32)
 ///                 * f32(row_scale[m] * column_scale[n])
 struct GateSums {
   std::int64_t rows;

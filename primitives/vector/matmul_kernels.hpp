@@ -1,9 +1,9 @@
 // The loops of the matmul family. Products are u8 x s8 -> s32: signed activations and unsigned weights are brought into
 // that form by flipping the top bit and moving the zero point by 128.
 //
-// Packed weights. Columns in blocks of 64, padded with zeros; in a block, groups of 4 rows of k: 64 columns x 4 bytes. k is
-// padded with zeros to a multiple of 64. This is oneDNN's format tag BA16a64b4a, so that its primitives and these loops read
-// the same bytes, and a range of columns that begins at a multiple of 64 begins at column * padded_k(k).
+// Packed weights. Columns in blocks of 64, padded with zeros; in a block, groups of 4 rows of k: 64 columns x 4 bytes.
+// k is padded with zeros to a multiple of 64. This is oneDNN's format tag BA16a64b4a, so that its primitives and these
+// loops read the same bytes, and a range of columns that begins at a multiple of 64 begins at column * padded_k(k).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ constexpr std::int64_t padded_n(std::int64_t n) { return (n + kColumnBlock - 1) 
 ///   sum[m][n] = acc[m][n] + column_term[n] + row_term[m] + addend[m][n] - row_sum[m] * b_zero_point[n]   (modulo 2^32)
 ///   y[m][n]   = sum                                     (epilogue_s32)
 ///             = f32(sum) * scale[n] + bias[n]           (epilogue_f32, epilogue_f16; each operation rounded)
-///             = saturate(rint(f32(sum) * scale[n]) + y_zero_point)      (epilogue_u8, epilogue_s8; NaN gives the least value)
+///             = saturate(rint(f32(sum) * scale[n]) + y_zero_point)      (epilogue_u8, epilogue_s8; NaN gives the least
+///             value)
 /// A null pointer leaves its term out.
 struct EpilogueTile {
   std::int64_t rows;
@@ -40,8 +41,8 @@ struct EpilogueTile {
   std::int32_t y_zero_point;
 };
 
-/// Weights as the caller gave them: rows of neighbouring columns, `row_stride` apart. `flip` (0 or 0x80) turns unsigned bytes
-/// into signed ones.
+/// Weights as the caller gave them: rows of neighbouring columns, `row_stride` apart. `flip` (0 or 0x80) turns unsigned
+/// bytes into signed ones.
 struct PlainWeights {
   const std::uint8_t* b;
   std::int64_t row_stride;
@@ -69,13 +70,14 @@ struct MatMulKernels {
   /// acc[rows][columns] = a[rows][k] * b, for packed b; nothing past `columns` is written.
   void (*product)(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a, const std::int8_t* b,
                   std::int32_t* acc, std::int64_t acc_stride);
-  /// The same for weights that are not packed, where few rows do not pay for packing; also sets column_sum[n] to the sum of
-  /// column n. False, with nothing done, on instruction sets that have no such loop.
+  /// The same for weights that are not packed, where few rows do not pay for packing; also sets column_sum[n] to the
+  /// sum of column n. False, with nothing done, on instruction sets that have no such loop.
   bool (*plain_product)(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a,
                         const PlainWeights& weights, std::int32_t* acc, std::int64_t acc_stride,
                         std::int32_t* column_sum);
-  /// Packs columns [0, columns) of a k x columns matrix with the given strides (in elements), flipping the top bit of every
-  /// byte where `flip` is 0x80, and sets column_sum[n] to the sum of the packed column (padded_n(columns) entries).
+  /// Packs columns [0, columns) of a k x columns matrix with the given strides (in elements), flipping the top bit of
+  /// every byte where `flip` is 0x80, and sets column_sum[n] to the sum of the packed column (padded_n(columns)
+  /// entries).
   void (*pack)(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k,
                std::int64_t columns, std::uint8_t flip, std::int8_t* packed, std::int32_t* column_sum);
   /// y = x with the top bit of every byte flipped.

@@ -8,8 +8,8 @@ namespace octet::vector {
 
 constexpr std::int64_t kExactCount = std::int64_t{1} << 23;  ///< 255 * 2^23 < 2^31
 
-/// reduced = saturate(rint(f32(double(sum - shift) * scale / divisor)) + zero_point), in double up to f32(); NaN gives the
-/// least value. With n elements to a sum: shift = n * data_zero_point, divisor = n * reduced_scale.
+/// reduced = saturate(rint(f32(double(sum - shift) * scale / divisor)) + zero_point), in double up to f32(); NaN gives
+/// the least value. With n elements to a sum: shift = n * data_zero_point, divisor = n * reduced_scale.
 struct MeanParameters {
   std::int64_t shift;
   double scale;

@@ -26,8 +26,9 @@ struct UnaryKernels {
 
   /// y = x where x >= 0, else f32(alpha * x); y may be x.
   void (*leaky_relu)(const float* x, std::size_t n, float alpha, float* y);
-  /// y = f32(1 / (1 + exp(-x))), correctly rounded for every x: in double, with an error below 2^-50, which no float32
-  /// argument comes near enough to a tie for; y may be x.
+  /// y = f32(1 / (1 + exp(-x))), computed in double before it is rounded; y may be x. For every float32 x the bits are
+  /// those of the C library's double exp (checked: all 2^32), and, but for 62 arguments below 2^-18 that lie within a
+  /// 2^60th of a tie, those of the exact value.
   void (*sigmoid)(const float* x, std::size_t n, float* y);
 };
 

@@ -12,7 +12,8 @@
 namespace octet::core {
 namespace {
 
-// __builtin_cpu_supports of g++ 12 knows neither AVX-VNNI nor AMX: CPUID leaf 7, subleaves 0 and 1 (Intel SDM, volume 2A).
+// __builtin_cpu_supports of g++ 12 knows neither AVX-VNNI nor AMX: CPUID leaf 7, subleaves 0 and 1 (Intel SDM, volume
+// 2A).
 bool cpuid_has_avx_vnni() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1) != 0;
@@ -23,8 +24,8 @@ bool cpuid_has_amx_int8() {
 }
 
 bool cpu_has_avx512_core() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
 }
 
 std::string capital(const char* text) {
@@ -66,11 +67,16 @@ Isa cpu_isa_level() {
 
 const char* isa_name(Isa isa) noexcept {
   switch (isa) {
-    case Isa::avx2: return "avx2";
-    case Isa::avx2_vnni: return "avx2_vnni";
-    case Isa::avx512_core: return "avx512_core";
-    case Isa::avx512_core_vnni: return "avx512_core_vnni";
-    case Isa::avx512_core_amx: return "avx512_core_amx";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx2_vnni:
+      return "avx2_vnni";
+    case Isa::avx512_core:
+      return "avx512_core";
+    case Isa::avx512_core_vnni:
+      return "avx512_core_vnni";
+    case Isa::avx512_core_amx:
+      return "avx512_core_amx";
   }
   return "unknown";
 }

@@ -8,10 +8,10 @@
 
 namespace octet::core {
 
-/// Work in phases, each of the same number of parts that may run at the same time. Every thread that joins takes parts that
-/// nobody has taken yet, and whoever ends the last part of a phase calls advance(). So the work gets done whatever number
-/// of threads join, and whenever they do: no thread waits for one that has not begun. Waiting costs a fraction of a
-/// microsecond where starting threads anew for each phase would cost several.
+/// Work in phases, each of the same number of parts that may run at the same time. Every thread that joins takes parts
+/// that nobody has taken yet, and whoever ends the last part of a phase calls advance(). So the work gets done whatever
+/// number of threads join, and whenever they do: no thread waits for one that has not begun. Waiting costs a fraction
+/// of a microsecond where starting threads anew for each phase would cost several.
 ///
 /// Work has run_part(part), and advance(), which prepares the next phase and returns false at the end.
 template <class Work>
@@ -21,7 +21,8 @@ class Crew {
 
   Crew(Work& work, std::uint32_t parts) : work_(work), parts_(parts) {}
 
-  /// Works until all phases are done. A thread that comes back to its `favourite` part finds that part's data in its cache.
+  /// Works until all phases are done. A thread that comes back to its `favourite` part finds that part's data in its
+  /// cache.
   void join(std::uint32_t favourite) {
     try {
       std::uint32_t phase = phase_.load(std::memory_order_acquire);
@@ -65,7 +66,8 @@ class Crew {
   std::atomic<bool> stopped_{false};
   alignas(64) std::atomic<std::uint32_t> phase_{0};
   alignas(64) std::atomic<std::uint32_t> ended_{0};
-  alignas(64) std::atomic<std::uint32_t> next_phase_[kMostParts] = {};  ///< by part: the first phase in which it is free
+  alignas(
+      64) std::atomic<std::uint32_t> next_phase_[kMostParts] = {};  ///< by part: the first phase in which it is free
 };
 
 }  // namespace octet::core

@@ -33,8 +33,9 @@ struct Choice {
   Decision decision;
 };
 
-/// The first candidate, in order, that the option `backend` allows and that does not refuse. The decision's implementation
-/// name is for the caller to fill in. Throws Error(not_implemented) with every reason where none takes it.
+/// The first candidate, in order, that the option `backend` allows and that does not refuse. The decision's
+/// implementation name is for the caller to fill in. Throws Error(not_implemented) with every reason where none takes
+/// it.
 template <class T>
 Choice<T> dispatch(const Options& options, const std::string& label, std::initializer_list<Candidate<T>> candidates) {
   Decision decision;

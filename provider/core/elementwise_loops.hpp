@@ -1,5 +1,5 @@
-// The parts of the binary, unary, reduce and concat families that take the time: loops over bytes. Each backend offers whole
-// sets; geometry, parameters and threads are the kernels'.
+// The parts of the binary, unary, reduce and concat families that take the time: loops over bytes. Each backend offers
+// whole sets; geometry, parameters and threads are the kernels'.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The public C++ classes, thin over provider/core.
-#include <octet/octet.hpp>
 #include <octet/version.h>
+#include <octet/octet.hpp>
 
 #include <omp.h>
 
@@ -46,7 +46,8 @@ void Operator::run(const TensorView* inputs, std::size_t num_inputs, const Tenso
   state_->run(*entry, inputs, num_inputs, outputs, effective(call, state_->options()));
 }
 
-void Operator::run(const std::vector<TensorView>& inputs, const std::vector<TensorView>& outputs, const Call& call) const {
+void Operator::run(const std::vector<TensorView>& inputs, const std::vector<TensorView>& outputs,
+                   const Call& call) const {
   run(inputs.data(), inputs.size(), outputs.data(), outputs.size(), call);
 }
 

@@ -55,7 +55,8 @@ Node checked(const Node& node) {
 void check_options(const std::string& label, const Options& options) {
   const auto fail = [&](const std::string& text) { throw Error(ErrorCode::invalid_argument, label + ": " + text); };
   if (options.threads < 1) fail("option 'threads' is " + std::to_string(options.threads) + ", expected at least 1");
-  if (options.backend != "auto" && options.backend != "onednn" && options.backend != "vector" && options.backend != "eigen")
+  if (options.backend != "auto" && options.backend != "onednn" && options.backend != "vector" &&
+      options.backend != "eigen")
     fail("option 'backend' is '" + options.backend + "', expected auto, onednn, vector or eigen");
   if (options.accuracy != "exact" && options.accuracy != "fast")
     fail("option 'accuracy' is '" + options.accuracy + "', expected exact or fast");
@@ -91,7 +92,8 @@ OperatorState::OperatorState(const Node& given, const Options& options) : node_n
 
   const MakeKernel make_kernel = kernel_maker(*op_);
   if (make_kernel == nullptr)
-    throw Error(ErrorCode::not_implemented, label_ + ": this version of Octet knows the operator but has no kernel for it");
+    throw Error(ErrorCode::not_implemented,
+                label_ + ": this version of Octet knows the operator but has no kernel for it");
   attributes_ = node.attributes;
   declared_outputs_ = node.outputs;
   kernel_ = make_kernel(NodeContext{*op_, node, options_, label_});
@@ -224,8 +226,8 @@ void OperatorState::check_outputs(const PlanEntry& entry, const TensorView* outp
   }
 }
 
-void OperatorState::run(const PlanEntry& entry, const TensorView* given, std::size_t num_given, const TensorView* outputs,
-                        const Call& call) const {
+void OperatorState::run(const PlanEntry& entry, const TensorView* given, std::size_t num_given,
+                        const TensorView* outputs, const Call& call) const {
   with_inputs(given, num_given, [&](const TensorView* inputs) {
     for (std::size_t i = 0; i < constants_.size(); ++i)
       if (inputs[i].data == nullptr && !constants_[i].given && elements(inputs[i]) > 0)

@@ -63,8 +63,8 @@ class OperatorState {
   Options options_;
   Attributes attributes_;
   std::vector<ValueInfo> declared_outputs_;
-  std::vector<Constant> constants_;  ///< one for each input of the node
-  std::vector<std::size_t> varying_;     ///< inputs that are not constant
+  std::vector<Constant> constants_;   ///< one for each input of the node
+  std::vector<std::size_t> varying_;  ///< inputs that are not constant
   std::unique_ptr<const Kernel> kernel_;
   mutable PlanCache cache_;
   mutable std::atomic<std::uint64_t> runs_{0};

@@ -29,8 +29,8 @@ bool PlanKey::matches(const VaryingInputs& inputs) const noexcept {
 
 std::shared_ptr<const PlanEntry> PlanCache::find(const VaryingInputs& inputs) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const auto& entry) { return entry->key.matches(inputs); });
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry->key.matches(inputs); });
   if (found == entries_.end()) return nullptr;
   if (found != entries_.begin()) std::rotate(entries_.begin(), found, found + 1);
   ++counters_.hits;

@@ -1,5 +1,5 @@
-// Plans by the types and extents of a node's inputs: bounded, least recently used out first, built once when many threads
-// ask at the same time.
+// Plans by the types and extents of a node's inputs: bounded, least recently used out first, built once when many
+// threads ask at the same time.
 #pragma once
 
 #include <functional>
@@ -44,8 +44,8 @@ class PlanCache {
   static constexpr std::size_t kCapacity = 32;
 
   using Build = std::function<std::shared_ptr<const PlanEntry>()>;
-  /// The entry for these inputs; calls build() where there is none yet. Concurrent misses build one after the other, and
-  /// only once for equal inputs. A build that throws leaves no entry.
+  /// The entry for these inputs; calls build() where there is none yet. Concurrent misses build one after the other,
+  /// and only once for equal inputs. A build that throws leaves no entry.
   std::shared_ptr<const PlanEntry> get(const VaryingInputs& inputs, const Build& build);
 
   struct Counters {

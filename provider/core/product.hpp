@@ -21,13 +21,13 @@ struct ProductRequest {
 class Product {
  public:
   virtual ~Product() = default;
-  /// acc[rows][columns] = a[rows][k] * b, exact modulo 2^32; rows of `a` lie k apart, rows of acc acc_stride. `b` points to the
-  /// first packed column (primitives/vector/matmul_kernels.hpp). Writes nothing past `columns`.
-  virtual void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc,
-                   std::int64_t acc_stride) const = 0;
+  /// acc[rows][columns] = a[rows][k] * b, exact modulo 2^32; rows of `a` lie k apart, rows of acc acc_stride. `b`
+  /// points to the first packed column (primitives/vector/matmul_kernels.hpp). Writes nothing past `columns`.
+  virtual void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b,
+                   std::int32_t* acc, std::int64_t acc_stride) const = 0;
 
-  /// The same from weights that are not packed, with their column sums. False, with nothing done, where the backend has no
-  /// such loop or the rows are enough to pay for packing.
+  /// The same from weights that are not packed, with their column sums. False, with nothing done, where the backend has
+  /// no such loop or the rows are enough to pay for packing.
   virtual bool run_plain(std::int64_t /*rows*/, std::int64_t /*columns*/, const std::uint8_t* /*a*/,
                          const vector::PlainWeights& /*weights*/, std::int32_t* /*acc*/, std::int64_t /*acc_stride*/,
                          std::int32_t* /*column_sum*/) const {

@@ -74,12 +74,11 @@ class BinaryPlan final : public Plan {
   }
 
  private:
-  // With one operand fixed, the results are a table of the other one: to make it takes as long as to compute 256 elements.
+  // With one operand fixed, the results are a table of the other one: to make it takes as long as to compute 256
+  // elements.
   static constexpr std::size_t kWorthATable = 1024;
 
-  TensorView input(const TensorView* inputs, std::size_t i) const {
-    return i < num_inputs_ ? inputs[i] : TensorView();
-  }
+  TensorView input(const TensorView* inputs, std::size_t i) const { return i < num_inputs_ ? inputs[i] : TensorView(); }
 
   Computation computation(const TensorView* inputs) const {
     Computation result{function_, is_signed_, {}, {}};
@@ -151,6 +150,8 @@ class BinaryKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> make_binary_kernel(const NodeContext& node) { return std::make_unique<BinaryKernel>(node); }
+std::unique_ptr<const Kernel> make_binary_kernel(const NodeContext& node) {
+  return std::make_unique<BinaryKernel>(node);
+}
 
 }  // namespace octet::core

@@ -69,7 +69,7 @@ std::int64_t BroadcastWalk::inner_elements(std::size_t level) const noexcept {
   return elements;
 }
 
-BroadcastWalk::Place BroadcastWalk::place(std::int64_t BroadcastLoop::*stride) const noexcept {
+BroadcastWalk::Place BroadcastWalk::place(std::int64_t BroadcastLoop::* stride) const noexcept {
   bool along = true;
   bool fixed = true;
   for (std::size_t level = level_; level < loops_.size(); ++level) {
@@ -80,7 +80,7 @@ BroadcastWalk::Place BroadcastWalk::place(std::int64_t BroadcastLoop::*stride) c
   return along ? Place::runs_along : fixed ? Place::one_element : Place::spread;
 }
 
-bool BroadcastWalk::same_in_all_tiles(std::int64_t BroadcastLoop::*stride) const noexcept {
+bool BroadcastWalk::same_in_all_tiles(std::int64_t BroadcastLoop::* stride) const noexcept {
   for (std::size_t level = 0; level <= level_; ++level) {
     const bool one_tile = level == level_ && chunk_ == loops_[level].extent;
     if (!one_tile && loops_[level].*stride != 0) return false;
@@ -88,7 +88,7 @@ bool BroadcastWalk::same_in_all_tiles(std::int64_t BroadcastLoop::*stride) const
   return true;
 }
 
-void BroadcastWalk::spread(std::int64_t BroadcastLoop::*stride, std::size_t level, std::int64_t extent,
+void BroadcastWalk::spread(std::int64_t BroadcastLoop::* stride, std::size_t level, std::int64_t extent,
                            const std::uint8_t* x, std::uint8_t* to) const noexcept {
   const std::int64_t step = loops_[level].*stride;
   if (level + 1 == loops_.size()) {

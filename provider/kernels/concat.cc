@@ -1,4 +1,5 @@
 // The concat family: QLinearConcat. Formula: provider/ops/concat.cc.
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -13,13 +14,17 @@ enum Input : std::size_t { kYScale, kYZeroPoint, kFirstTensor };
 // For each tensor:
 enum Member : std::size_t { kTensor, kScale, kZeroPoint, kMembers };
 
+// Shorter rows are looked up together, for they follow one another in a tensor, and then copied to their places.
+constexpr std::size_t kShortRow = 32;
+constexpr std::int64_t kBlock = 2048;
+
 /// One of the tensors: `rows` rows of n bytes, each of which goes to its place in a row of the output.
 struct Piece {
   std::size_t input;  ///< its tensor
   std::int64_t n;
   std::int64_t offset;
   ByteFunction function;
-  bool is_constant;               ///< the function's parameters are known
+  bool is_constant;                 ///< the function's parameters are known
   std::vector<std::uint8_t> table;  ///< where they are, and it is not a copy
 };
 
@@ -81,13 +86,27 @@ class ConcatPlan final : public Plan {
       const bool whole = column == 0 && left >= piece.n;
       const std::int64_t rows = whole ? left / piece.n : 1;
       const std::int64_t n = whole ? piece.n : std::min(left, piece.n - column);
-      const vector::ByteRows move{rows,    static_cast<std::size_t>(n), x + bytes.begin,
-                                  piece.n, y + row * row_bytes_ + piece.offset + column, row_bytes_};
-      if (table != nullptr)
-        loops_.loops.lookup(table, move);
-      else
-        loops_.loops.copy(move);
+      const vector::ByteRows move{rows,
+                                  static_cast<std::size_t>(n),
+                                  x + bytes.begin,
+                                  piece.n,
+                                  y + row * row_bytes_ + piece.offset + column,
+                                  row_bytes_};
+      move_rows(table, move);
       bytes.begin += rows * n;
+    }
+  }
+
+  void move_rows(const std::uint8_t* table, const vector::ByteRows& move) const {
+    if (table == nullptr) return loops_.loops.copy(move);
+    if (move.rows == 1 || move.n >= kShortRow) return loops_.loops.lookup(table, move);
+    std::uint8_t found[kBlock];
+    const auto n = static_cast<std::int64_t>(move.n);
+    const std::int64_t step = kBlock / n;
+    for (std::int64_t row = 0; row < move.rows; row += step) {
+      const std::int64_t rows = std::min(step, move.rows - row);
+      loops_.loops.lookup(table, {1, static_cast<std::size_t>(rows * n), move.x + row * n, 0, found, 0});
+      loops_.loops.copy({rows, move.n, found, n, move.y + row * move.y_stride, move.y_stride});
     }
   }
 
@@ -144,6 +163,8 @@ class ConcatKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> make_concat_kernel(const NodeContext& node) { return std::make_unique<ConcatKernel>(node); }
+std::unique_ptr<const Kernel> make_concat_kernel(const NodeContext& node) {
+  return std::make_unique<ConcatKernel>(node);
+}
 
 }  // namespace octet::core

@@ -86,7 +86,8 @@ class LstmKernel final : public Kernel {
     const std::size_t bytes = std::max<std::size_t>((LstmParameterMemory::bytes(shape) + 63) / 64 * 64, 64);
     auto* memory = static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes));
     if (memory == nullptr) throw std::bad_alloc();
-    constants_.parameter_memory = std::shared_ptr<const std::uint8_t>(memory, [](const std::uint8_t* p) { std::free(const_cast<std::uint8_t*>(p)); });
+    constants_.parameter_memory = std::shared_ptr<const std::uint8_t>(
+        memory, [](const std::uint8_t* p) { std::free(const_cast<std::uint8_t*>(p)); });
     LstmParameterMemory::fill(inputs.data(), shape, memory, constants_.parameters.data());
   }
 

@@ -10,7 +10,20 @@
 namespace octet::core {
 
 struct LstmPorts {
-  enum Input : std::size_t { x, w, r, b, sequence_lens, initial_h, initial_c, p, w_scale, w_zero_point, r_scale, r_zero_point };
+  enum Input : std::size_t {
+    x,
+    w,
+    r,
+    b,
+    sequence_lens,
+    initial_h,
+    initial_c,
+    p,
+    w_scale,
+    w_zero_point,
+    r_scale,
+    r_zero_point
+  };
   enum Output : std::size_t { y, y_h, y_c };
   static constexpr std::size_t kInputs = 12;
   static constexpr std::size_t kOutputs = 3;
@@ -26,7 +39,8 @@ struct LstmNode {
   std::vector<LstmDirection> directions;
   float clip;  ///< infinite: none
   bool input_forget = false;
-  bool per_tensor = false;  ///< one scale for all of X, and at each step one for all states, instead of one for each row
+  bool per_tensor =
+      false;  ///< one scale for all of X, and at each step one for all states, instead of one for each row
 
   explicit LstmNode(const NodeContext& node);
 };

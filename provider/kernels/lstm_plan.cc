@@ -30,11 +30,12 @@ T* offset(const TensorView& view, std::int64_t elements) {
 
 /// The sequences' lengths, and their numbers by falling length, dealt out to groups in turn.
 struct LstmPlan::Sequences {
-  std::int32_t* lengths;
-  std::int32_t* rows;
+  std::int64_t* lengths;
+  std::int64_t* rows;
   std::int64_t longest = 0;
   std::int64_t total = 0;
 
+  static std::size_t bytes(std::int64_t batch) { return static_cast<std::size_t>(3 * batch) * sizeof(std::int64_t); }
   static std::int64_t group_size(std::int64_t batch, std::size_t groups, std::size_t group) {
     const auto number = static_cast<std::int64_t>(groups);
     return (batch + number - 1 - static_cast<std::int64_t>(group)) / number;
@@ -55,27 +56,29 @@ LstmPlan::LstmPlan(const LstmNode& node, const PlanRequest& request, const LstmS
 
 LstmPlan::Sequences LstmPlan::read_lengths(const TensorView* inputs, std::size_t groups, std::uint8_t* memory) const {
   Sequences sequences;
-  sequences.lengths = reinterpret_cast<std::int32_t*>(memory);
+  sequences.lengths = reinterpret_cast<std::int64_t*>(memory);
   sequences.rows = sequences.lengths + shape_.batch;
   const auto* given = offset<const std::int32_t>(inputs[LstmPorts::sequence_lens], 0);
   for (std::int64_t n = 0; n < shape_.batch; ++n) {
-    std::int32_t length = static_cast<std::int32_t>(shape_.steps);
-    if (given) std::memcpy(&length, given + n, sizeof length);
+    std::int64_t length = shape_.steps;
+    if (given) length = given[n];
     if (length < 0 || length > shape_.steps)
       throw Error(ErrorCode::invalid_argument, label_ + ": input 'sequence_lens' has " + std::to_string(length) +
-                                                   " at index " + std::to_string(n) + ", expected 0 to seq_length=" +
-                                                   std::to_string(shape_.steps));
+                                                   " at index " + std::to_string(n) +
+                                                   ", expected 0 to seq_length=" + std::to_string(shape_.steps));
     sequences.lengths[n] = length;
-    sequences.longest = std::max<std::int64_t>(sequences.longest, length);
+    sequences.longest = std::max(sequences.longest, length);
     sequences.total += length;
   }
-  std::int32_t* sorted = sequences.rows + shape_.batch;
+  std::int64_t* sorted = sequences.rows + shape_.batch;
   std::iota(sorted, sorted + shape_.batch, 0);
+  // Equal lengths in the order of the batch, which needs no memory beside.
   if (given)
-    std::stable_sort(sorted, sorted + shape_.batch, [&](std::int32_t a, std::int32_t b) {
-      return sequences.lengths[a] > sequences.lengths[b];
+    std::sort(sorted, sorted + shape_.batch, [&](std::int64_t a, std::int64_t b) {
+      const std::int64_t length_of_a = sequences.lengths[a], length_of_b = sequences.lengths[b];
+      return length_of_a != length_of_b ? length_of_a > length_of_b : a < b;
     });
-  std::int32_t* next = sequences.rows;
+  std::int64_t* next = sequences.rows;
   for (std::size_t group = 0; group < groups; ++group)
     for (auto i = static_cast<std::int64_t>(group); i < shape_.batch; i += static_cast<std::int64_t>(groups))
       *next++ = sorted[i];
@@ -87,8 +90,8 @@ void LstmPlan::clear_outputs(const TensorView* outputs, const Sequences& sequenc
   const std::int64_t states = shape_.directions * shape_.batch * shape_.hidden;
   if (sequences.total < shape_.steps * shape_.batch && outputs[LstmPorts::y].present())
     std::memset(outputs[LstmPorts::y].data, 0, static_cast<std::size_t>(shape_.steps * states) * sizeof(float));
-  const std::int32_t* end = sequences.lengths + shape_.batch;
-  if (std::find(static_cast<const std::int32_t*>(sequences.lengths), end, 0) == end) return;
+  const std::int64_t* end = sequences.lengths + shape_.batch;
+  if (std::find(static_cast<const std::int64_t*>(sequences.lengths), end, 0) == end) return;
   for (const auto port : {LstmPorts::y_h, LstmPorts::y_c})
     if (outputs[port].present()) std::memset(outputs[port].data, 0, static_cast<std::size_t>(states) * sizeof(float));
 }
@@ -122,7 +125,8 @@ void LstmPlan::make_tasks(const TensorView* inputs, const TensorView* outputs, c
   DynamicParams x_params{1, 0};
   if (node_.per_tensor) {
     float min = 0, max = 0;
-    vector::kernels().quantize->min_max(x, static_cast<std::size_t>(sequences.longest * shape_.batch * shape_.input), &min, &max);
+    vector::kernels().quantize->min_max(x, static_cast<std::size_t>(sequences.longest * shape_.batch * shape_.input),
+                                        &min, &max);
     x_params = dynamic_quantize_params(min, max);
   }
   for (std::int64_t d = 0; d < shape_.directions; ++d) {
@@ -158,7 +162,8 @@ void LstmPlan::make_tasks(const TensorView* inputs, const TensorView* outputs, c
 LstmPlan::Cut LstmPlan::cut(const Call& call) const {
   const auto rows = static_cast<double>(shape_.batch);
   const double products = static_cast<double>(shape_.columns()) / state_product_->multiplications_per_nanosecond();
-  const double step = rows * (products * static_cast<double>(shape_.hidden) + kNanosecondsPerCell * static_cast<double>(shape_.units()));
+  const double step = rows * (products * static_cast<double>(shape_.hidden) +
+                              kNanosecondsPerCell * static_cast<double>(shape_.units()));
   const double input = rows * products * static_cast<double>(shape_.input);
   const double whole = static_cast<double>(shape_.directions * shape_.steps) * (step + input);
   const std::size_t threads = parts_for(call, whole);
@@ -180,13 +185,14 @@ void LstmPlan::run(const Call& call, const TensorView* inputs, const TensorView*
     if (has_output_[i]) outputs[i] = given_outputs[i];
   if (shape_.batch == 0 || shape_.hidden == 0) return;
   const Cut cut = state_product_ ? this->cut(call) : Cut{1, 1};
-  const Scratch lengths(static_cast<std::size_t>(3 * shape_.batch) * sizeof(std::int32_t));
+  const Scratch lengths(Sequences::bytes(shape_.batch));
   const Sequences sequences = read_lengths(inputs, cut.groups, lengths.bytes());
   clear_outputs(outputs.data(), sequences);
   if (sequences.longest == 0) return;
 
   const std::size_t streams = static_cast<std::size_t>(shape_.directions) * cut.groups;
-  const LstmStreamMemory stream_memory(shape_, Sequences::group_size(shape_.batch, cut.groups, 0), cut.crew, *state_product_);
+  const LstmStreamMemory stream_memory(shape_, Sequences::group_size(shape_.batch, cut.groups, 0), cut.crew,
+                                       *state_product_);
   Layout layout;
   const std::size_t weights_at = layout.add(weights_bytes());
   const std::size_t streams_at = layout.add(streams * stream_memory.bytes());
@@ -195,13 +201,13 @@ void LstmPlan::run(const Call& call, const TensorView* inputs, const TensorView*
   make_tasks(inputs, outputs.data(), sequences, memory.bytes() + weights_at, tasks);
   const auto stream = [&](std::size_t i) {
     const std::size_t direction = i / cut.groups, group = i % cut.groups;
-    const std::int32_t* rows = sequences.rows;
-    for (std::size_t before = 0; before < group; ++before) rows += Sequences::group_size(shape_.batch, cut.groups, before);
+    const std::int64_t* rows = sequences.rows;
+    for (std::size_t before = 0; before < group; ++before)
+      rows += Sequences::group_size(shape_.batch, cut.groups, before);
     return LstmStream(tasks[direction], rows, Sequences::group_size(shape_.batch, cut.groups, group), stream_memory,
                       memory.bytes() + streams_at + i * stream_memory.bytes(), cut.crew);
   };
-  if (cut.crew == 1)
-    return parallel_for(call, streams, [&](std::size_t i) { stream(i).run(); });
+  if (cut.crew == 1) return parallel_for(call, streams, [&](std::size_t i) { stream(i).run(); });
 
   struct Shared {
     explicit Shared(LstmStream given) : stream(std::move(given)) {}
@@ -210,9 +216,8 @@ void LstmPlan::run(const Call& call, const TensorView* inputs, const TensorView*
   };
   std::array<std::optional<Shared>, 2> shared;
   for (std::size_t i = 0; i < streams; ++i) shared[i].emplace(stream(i));
-  parallel_for(call, streams * cut.crew, [&](std::size_t i) {
-    shared[i / cut.crew]->crew.join(static_cast<std::uint32_t>(i % cut.crew));
-  });
+  parallel_for(call, streams * cut.crew,
+               [&](std::size_t i) { shared[i / cut.crew]->crew.join(static_cast<std::uint32_t>(i % cut.crew)); });
 }
 
 }  // namespace octet::core

@@ -24,8 +24,8 @@ class LstmPlan final : public Plan {
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override;
 
  private:
-  /// How the work is cut: groups of sequences that need nothing of each other, for each direction, and threads that share
-  /// each such stream's steps.
+  /// How the work is cut: groups of sequences that need nothing of each other, for each direction, and threads that
+  /// share each such stream's steps.
   struct Cut {
     std::size_t groups;
     std::uint32_t crew;

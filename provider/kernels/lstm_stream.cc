@@ -14,12 +14,13 @@ namespace {
 using vector::kColumnBlock;
 using vector::padded_k;
 
-/// Gates of a chunk's inputs that stay in the cache until their steps come, and rows enough for a product at full speed.
+/// Gates of a chunk's inputs that stay in the cache until their steps come, and rows enough for a product at full
+/// speed.
 constexpr std::int64_t kChunkBytes = 512 * 1024;
 constexpr std::int64_t kLeastChunkRows = 64;
 
-/// With fewer rows than these, a step is about reading weights: pieces are small enough to be in the first cache still when
-/// the next step, which goes through them in the other direction, begins with them.
+/// With fewer rows than these, a step is about reading weights: pieces are small enough to be in the first cache still
+/// when the next step, which goes through them in the other direction, begins with them.
 constexpr std::int64_t kManyRows = 8;
 constexpr std::int64_t kPieceBytes = 16 * 1024;
 constexpr std::int64_t kLeastPieceColumns = 128;
@@ -76,8 +77,8 @@ LstmStreamMemory::LstmStreamMemory(const LstmShape& shape, std::int64_t rows, st
   bytes_ = layout.total();
 }
 
-LstmStream::LstmStream(const LstmTask& task, const std::int32_t* rows, std::int64_t count, const LstmStreamMemory& layout,
-                       std::uint8_t* memory, std::uint32_t parts)
+LstmStream::LstmStream(const LstmTask& task, const std::int64_t* rows, std::int64_t count,
+                       const LstmStreamMemory& layout, std::uint8_t* memory, std::uint32_t parts)
     : task_(task), rows_(rows), count_(count), layout_(layout), parts_(parts) {
   const auto quantization = [&](std::size_t at, std::int64_t number) {
     auto* scale = reinterpret_cast<float*>(memory + at);
@@ -119,7 +120,8 @@ void LstmStream::begin_chunk() {
   chunk_end_ = step_;
   chunk_rows_ = 0;
   gates_row_ = 0;
-  for (std::int64_t rows = active_; rows > 0 && chunk_rows_ + rows <= layout_.input_rows; rows = active_at(chunk_end_, rows)) {
+  for (std::int64_t rows = active_; rows > 0 && chunk_rows_ + rows <= layout_.input_rows;
+       rows = active_at(chunk_end_, rows)) {
     chunk_rows_ += rows;
     ++chunk_end_;
   }
@@ -127,9 +129,12 @@ void LstmStream::begin_chunk() {
 
 void LstmStream::run_part(std::uint32_t part) {
   switch (phase_) {
-    case Phase::quantize: return quantize_inputs(part);
-    case Phase::multiply: return multiply_inputs(part);
-    case Phase::step: return step(part);
+    case Phase::quantize:
+      return quantize_inputs(part);
+    case Phase::multiply:
+      return multiply_inputs(part);
+    case Phase::step:
+      return step(part);
   }
 }
 
@@ -154,7 +159,8 @@ void LstmStream::set_quantization(const Quantization& target, std::int64_t row, 
   if (!with_term) return;
   std::int32_t sum = 0;
   vector::kernels().matmul.row_sums(values, 1, k, &sum);
-  target.term[row] = static_cast<std::int32_t>(static_cast<std::uint32_t>(k) * params.zero_point - static_cast<std::uint32_t>(sum));
+  target.term[row] =
+      static_cast<std::int32_t>(static_cast<std::uint32_t>(k) * params.zero_point - static_cast<std::uint32_t>(sum));
 }
 
 // Rows of the chunk, part by part: step after step, in each the sequences that have it.
@@ -208,7 +214,8 @@ void LstmStream::multiply_inputs(std::uint32_t part) {
       float* gates = gates_ + m * shape.columns() + n;
       auto* acc = reinterpret_cast<std::int32_t*>(gates);
       if (product)
-        product->run(rows, columns, input_ + m * shape.input, task_.w.packed + n * padded_k(shape.input), acc, shape.columns());
+        product->run(rows, columns, input_ + m * shape.input, task_.w.packed + n * padded_k(shape.input), acc,
+                     shape.columns());
       else
         for (std::int64_t i = 0; i < rows; ++i) std::fill_n(acc + i * shape.columns(), columns, 0);
       vector::GateInputs inputs{};
@@ -231,7 +238,8 @@ void LstmStream::multiply_states(std::int64_t row, std::int64_t rows, Range colu
   for (std::int64_t i = 0; i < blocks; ++i) {
     const std::int64_t n = columns.begin + (step_ % 2 == 0 ? i : blocks - 1 - i) * block;
     task_.state_product->run(rows, std::min(block, columns.end - n), state_ + row * task_.shape.hidden,
-                             task_.r.packed + n * padded_k(task_.shape.hidden), tile + (n - columns.begin), layout_.tile_columns);
+                             task_.r.packed + n * padded_k(task_.shape.hidden), tile + (n - columns.begin),
+                             layout_.tile_columns);
   }
 }
 

@@ -33,8 +33,8 @@ struct LstmTask {
   std::int64_t y_step;  ///< elements from one step of Y to the next
   float* y_h;
   float* y_c;
-  const std::int32_t* lengths;    ///< by sequence
-  DynamicParams x_params;         ///< of all X, where node->per_tensor
+  const std::int64_t* lengths;  ///< by sequence
+  DynamicParams x_params;       ///< of all X, where node->per_tensor
 };
 
 /// Memory that a stream of up to `rows` sequences, worked on by `parts` parts at a time, needs.
@@ -42,7 +42,7 @@ struct LstmStreamMemory {
   LstmStreamMemory(const LstmShape& shape, std::int64_t rows, std::uint32_t parts, const Product& state_product);
   std::size_t bytes() const noexcept { return bytes_; }
 
-  std::int64_t input_rows;  ///< of a chunk: steps whose inputs are multiplied together
+  std::int64_t input_rows;               ///< of a chunk: steps whose inputs are multiplied together
   std::int64_t tile_rows, tile_columns;  ///< of what passes from product to cells at once
   std::int64_t product_columns;
   std::size_t input, input_quantization, gates, state, state_quantization, c, h, tiles;
@@ -51,12 +51,13 @@ struct LstmStreamMemory {
   std::size_t bytes_;
 };
 
-/// Sequences in the order of falling length, so that those that have a step are the first ones. Work for a Crew: a chunk of
-/// X is quantized, then multiplied; then its steps follow, each a product with the state and the cells' arithmetic.
+/// Sequences in the order of falling length, so that those that have a step are the first ones. Work for a Crew: a
+/// chunk of X is quantized, then multiplied; then its steps follow, each a product with the state and the cells'
+/// arithmetic.
 class LstmStream {
  public:
   /// `rows` are the sequences' numbers, longest first.
-  LstmStream(const LstmTask& task, const std::int32_t* rows, std::int64_t count, const LstmStreamMemory& layout,
+  LstmStream(const LstmTask& task, const std::int64_t* rows, std::int64_t count, const LstmStreamMemory& layout,
              std::uint8_t* memory, std::uint32_t parts);
 
   std::uint32_t parts() const noexcept { return parts_; }
@@ -87,13 +88,14 @@ class LstmStream {
   void quantize_states(std::int64_t rows);
   void set_quantization(const Quantization& target, std::int64_t row, const DynamicParams& params,
                         const std::uint8_t* values, std::int64_t k, bool with_term) const;
-  vector::GateSums sums(const GateWeights& weights, const Quantization& quantization, std::int64_t row, std::int64_t column) const;
+  vector::GateSums sums(const GateWeights& weights, const Quantization& quantization, std::int64_t row,
+                        std::int64_t column) const;
   std::int64_t length(std::int64_t row) const { return task_.lengths[rows_[row]]; }
   /// Sequences that have step `step`; not more than `most`.
   std::int64_t active_at(std::int64_t step, std::int64_t most) const;
 
   const LstmTask& task_;
-  const std::int32_t* rows_;
+  const std::int64_t* rows_;
   const std::int64_t count_;
   const LstmStreamMemory& layout_;
   const std::uint32_t parts_;
@@ -108,10 +110,10 @@ class LstmStream {
 
   Phase phase_ = Phase::quantize;
   std::int64_t step_ = 0;
-  std::int64_t active_ = 0;       ///< sequences that have step step_
-  std::int64_t chunk_end_ = 0;    ///< first step after the chunk
-  std::int64_t chunk_rows_ = 0;   ///< sequences of all the chunk's steps
-  std::int64_t gates_row_ = 0;    ///< of step step_ in the chunk
+  std::int64_t active_ = 0;      ///< sequences that have step step_
+  std::int64_t chunk_end_ = 0;   ///< first step after the chunk
+  std::int64_t chunk_rows_ = 0;  ///< sequences of all the chunk's steps
+  std::int64_t gates_row_ = 0;   ///< of step step_ in the chunk
   bool state_is_zero_ = true;
 };
 

@@ -58,8 +58,9 @@ class Writer {
     const auto* bytes = view.as<const std::uint8_t>() + direction * count;
     const std::uint8_t zero = padding_of(view.dtype);
     if (std::all_of(bytes, bytes + count, [=](std::uint8_t value) { return value == zero; })) return nullptr;
-    return write<std::int32_t>(
-        kGates, [=](std::int64_t i) { return std::int32_t{static_cast<std::int8_t>(bytes[count == 1 ? 0 : i] ^ zero)}; });
+    return write<std::int32_t>(kGates, [=](std::int64_t i) {
+      return std::int32_t{static_cast<std::int8_t>(bytes[count == 1 ? 0 : i] ^ zero)};
+    });
   }
 
   const float* bias(const TensorView& view, std::int64_t direction) {
@@ -101,7 +102,7 @@ std::size_t GateWeightsMemory::sums_offset() const noexcept {
 void GateWeightsMemory::pack(const TensorView& weights, std::int64_t direction, std::uint8_t* memory) const {
   const std::int64_t width = shape_.columns();
   const Scratch columns(static_cast<std::size_t>(k_ * width));
-  std::memset(columns.bytes(), padding_of(weights.dtype), static_cast<std::size_t>(k_ * width));
+  std::fill_n(columns.bytes(), k_ * width, padding_of(weights.dtype));
   const auto* source = weights.as<const std::uint8_t>() + direction * k_ * kGates * shape_.hidden;
   interleave(source, k_, shape_.hidden, columns.bytes());
   vector::kernels().matmul.pack(columns.bytes(), width, 1, k_, width, padding_of(weights.dtype),

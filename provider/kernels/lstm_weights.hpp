@@ -1,4 +1,5 @@
-// An LSTM's weights and parameters, in the order of gate columns that the loops use (primitives/vector/lstm_kernels.hpp).
+// An LSTM's weights and parameters, in the order of gate columns that the loops use
+// (primitives/vector/lstm_kernels.hpp).
 #pragma once
 
 #include <memory>

@@ -33,8 +33,8 @@ Choice<Product> choose_product(const PlanRequest& request, const MatMulShape& sh
   const Candidate<Product> onednn{"onednn", [=] { return offer_onednn_product(product); }};
   const Candidate<Product> vector{"vector", [=] { return offer_vector_product(product); }};
   const Candidate<Product> eigen{"eigen", [=] { return offer_eigen_product(product); }};
-  // Order by committed measurements (docs/benchmark.md): with AMX oneDNN's tiles win from a few rows on; with VNNI alone our
-  // loop reaches the same peak without a primitive per shape; below VNNI oneDNN would saturate, and refuses.
+  // Order by committed measurements (docs/benchmark.md): with AMX oneDNN's tiles win from a few rows on; with VNNI
+  // alone our loop reaches the same peak without a primitive per shape; below VNNI oneDNN would saturate, and refuses.
   if (cpu_isa_level() == Isa::avx512_core_amx)
     return dispatch<Product>(request.options, request.label, {onednn, vector, eigen});
   return dispatch<Product>(request.options, request.label, {vector, onednn, eigen});
@@ -84,6 +84,8 @@ class MatMulKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> make_matmul_kernel(const NodeContext& node) { return std::make_unique<MatMulKernel>(node); }
+std::unique_ptr<const Kernel> make_matmul_kernel(const NodeContext& node) {
+  return std::make_unique<MatMulKernel>(node);
+}
 
 }  // namespace octet::core

@@ -25,7 +25,8 @@ void to_float(const TensorView& view, std::int64_t count, float* values) {
     case DataType::bfloat16:
       std::copy_n(view.as<const Eigen::bfloat16>(), count, values);
       break;
-    default: std::memcpy(values, view.data, static_cast<std::size_t>(count) * sizeof(float));
+    default:
+      std::memcpy(values, view.data, static_cast<std::size_t>(count) * sizeof(float));
   }
 }
 
@@ -45,11 +46,16 @@ std::int32_t zero_point_of_nothing(DataType type, bool activations) {
 auto epilogue_for(DataType y) {
   const vector::MatMulKernels& loops = vector::kernels().matmul;
   switch (y) {
-    case DataType::int32: return loops.epilogue_s32;
-    case DataType::float16: return loops.epilogue_f16;
-    case DataType::uint8: return loops.epilogue_u8;
-    case DataType::int8: return loops.epilogue_s8;
-    default: return loops.epilogue_f32;
+    case DataType::int32:
+      return loops.epilogue_s32;
+    case DataType::float16:
+      return loops.epilogue_f16;
+    case DataType::uint8:
+      return loops.epilogue_u8;
+    case DataType::int8:
+      return loops.epilogue_s8;
+    default:
+      return loops.epilogue_f32;
   }
 }
 
@@ -82,7 +88,8 @@ struct MatMulPlan::Tile {
   std::int8_t* packed;
   std::int32_t* packed_sums;
 
-  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth) : Tile(rows, columns_, packed_depth, Layout()) {}
+  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth)
+      : Tile(rows, columns_, packed_depth, Layout()) {}
 
   const std::int32_t* column_sum = nullptr;  // of the current columns
 
@@ -114,7 +121,9 @@ MatMulPlan::MatMulPlan(const MatMulNode& node, const PlanRequest& request, MatMu
       weights_(std::move(weights)),
       product_(std::move(product.chosen)),
       epilogue_(epilogue_for(y_.dtype)) {
-  const auto info = [&](std::size_t port) { return port < request.inputs.size() ? request.inputs[port] : TensorInfo(); };
+  const auto info = [&](std::size_t port) {
+    return port < request.inputs.size() ? request.inputs[port] : TensorInfo();
+  };
   a_scale_ = shape_.parameter(info(node.ports.a_scale), true);
   a_zero_point_ = shape_.parameter(info(node.ports.a_zero_point), true);
   b_scale_ = shape_.parameter(info(node.ports.b_scale), false);
@@ -180,8 +189,7 @@ void MatMulPlan::arrange_activations(const Call& call, const TensorView* inputs,
     const auto* source = a.as<const std::uint8_t>();
     const std::uint8_t flip = a_type_ == DataType::int8 ? 0x80 : 0;
     for (std::int64_t m = 0; m < shape_.m; ++m)
-      for (std::int64_t k = 0; k < shape_.k; ++k)
-        arranged[m * shape_.k + k] = source[k * shape_.m + m] ^ flip;
+      for (std::int64_t k = 0; k < shape_.k; ++k) arranged[m * shape_.k + k] = source[k * shape_.m + m] ^ flip;
     run.a = arranged;
   } else if (a_type_ == DataType::int8) {
     loops.flip(a.as<const std::uint8_t>(), count, arranged);
@@ -220,11 +228,13 @@ MatMulPlan::Part MatMulPlan::part_of(const Grid& grid, std::size_t i) const {
 
 void MatMulPlan::run(const Call& call, const TensorView* inputs, const TensorView* outputs) const {
   if (y_.elements() == 0) return;
-  const auto room = [](std::int64_t count, std::int64_t size) { return static_cast<std::size_t>((count * size + 63) / 64 * 64); };
+  const auto room = [](std::int64_t count, std::int64_t size) {
+    return static_cast<std::size_t>((count * size + 63) / 64 * 64);
+  };
   Layout layout;
-  const std::size_t parameters = layout.add(room(a_scale_.count, 4) + room(b_scale_.count, 4) +
-                                            room(a_zero_point_.count + 1, 4) + room(b_zero_point_.count + 1, 4) +
-                                            room(has_bias_ ? shape_.n : 0, 4) + 5 * 64);
+  const std::size_t parameters =
+      layout.add(room(a_scale_.count, 4) + room(b_scale_.count, 4) + room(a_zero_point_.count + 1, 4) +
+                 room(b_zero_point_.count + 1, 4) + room(has_bias_ ? shape_.n : 0, 4) + 5 * 64);
   const std::int64_t a_rows = shape_.a_matrices * shape_.m;
   const std::size_t activations = layout.add(room(a_rows * shape_.k, 1) + 64 + room(a_rows, 4));
   const Scratch memory(layout.total());
@@ -276,12 +286,13 @@ bool MatMulPlan::multiply_plain(const Operands& run, Tile& tile, std::int64_t ma
   const vector::PlainWeights weights{run.b + b_matrix * shape_.k * shape_.n + columns.begin, shape_.n,
                                      static_cast<std::uint8_t>(b_type_ == DataType::uint8 ? 0x80 : 0)};
   tile.column_sum = tile.packed_sums;
-  return product_->run_plain(rows.end - rows.begin, columns.end - columns.begin, rows_of_a(run, matrix, rows), weights, acc,
-                             acc_stride, tile.packed_sums);
+  return product_->run_plain(rows.end - rows.begin, columns.end - columns.begin, rows_of_a(run, matrix, rows), weights,
+                             acc, acc_stride, tile.packed_sums);
 }
 
 // The packed weights of these columns, with tile.column_sum set.
-const std::int8_t* MatMulPlan::packed_columns(const Operands& run, Tile& tile, std::int64_t matrix, Range columns) const {
+const std::int8_t* MatMulPlan::packed_columns(const Operands& run, Tile& tile, std::int64_t matrix,
+                                              Range columns) const {
   const std::int64_t b_matrix = shape_.b_index[static_cast<std::size_t>(matrix)];
   if (weights_) {
     tile.column_sum = weights_->column_sum(b_matrix) + columns.begin;
@@ -348,9 +359,11 @@ void MatMulPlan::finish_rows(const Operands& run, Tile& tile, std::int64_t matri
   if (sums && b_zero_point_.stride != 0)
     finish.b_zero_point = run.b_zero_point + b_zero_point_.offset(matrix) + columns.begin;
   if ((sums && b_zero_point_.stride == 0) || row_c) {
-    const std::int64_t zero_point = sums && b_zero_point_.stride == 0 ? run.b_zero_point[b_zero_point_.offset(matrix)] : 0;
+    const std::int64_t zero_point =
+        sums && b_zero_point_.stride == 0 ? run.b_zero_point[b_zero_point_.offset(matrix)] : 0;
     for (std::int64_t i = 0; i < count; ++i)
-      tile.row_term[i] = wrap((sums ? -zero_point * sums[i] : 0) + (row_c ? run.c[(rows.begin + i) * c_row_stride_] : 0));
+      tile.row_term[i] =
+          wrap((sums ? -zero_point * sums[i] : 0) + (row_c ? run.c[(rows.begin + i) * c_row_stride_] : 0));
     finish.row_term = tile.row_term;
   }
   const std::size_t y_size = static_cast<std::size_t>(bit_width(y_.dtype)) / 8;

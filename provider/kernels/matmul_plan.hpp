@@ -35,13 +35,14 @@ class MatMulPlan final : public Plan {
   Grid cut(const Call& call) const;
   Part part_of(const Grid& grid, std::size_t i) const;
   void run_part(const Operands& run, const Part& part) const;
-  bool multiply_plain(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns, std::int32_t* acc,
-                      std::int64_t acc_stride) const;
+  bool multiply_plain(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
+                      std::int32_t* acc, std::int64_t acc_stride) const;
   const std::int8_t* packed_columns(const Operands& run, Tile& tile, std::int64_t matrix, Range columns) const;
   const std::uint8_t* rows_of_a(const Operands& run, std::int64_t matrix, Range rows) const;
   void multiply(const Operands& run, std::int64_t matrix, Range rows, Range columns, const std::int8_t* b,
                 std::int32_t* acc, std::int64_t acc_stride) const;
-  void prepare_columns(const Operands& run, const Tile& tile, std::int64_t matrix, std::int64_t row, Range columns) const;
+  void prepare_columns(const Operands& run, const Tile& tile, std::int64_t matrix, std::int64_t row,
+                       Range columns) const;
   void finish_rows(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
                    const std::int32_t* acc, std::int64_t acc_stride) const;
 

@@ -10,8 +10,8 @@ namespace octet::core {
 
 using Dims = std::vector<std::int64_t>;
 
-/// For each matrix of the output's batch, in order, which matrix of an operand with batch extents `operand` it uses (numpy
-/// broadcasting).
+/// For each matrix of the output's batch, in order, which matrix of an operand with batch extents `operand` it uses
+/// (numpy broadcasting).
 std::vector<std::int64_t> broadcast_indices(const Dims& operand, const Dims& output);
 
 /// A scale or zero point as the product uses it: `stride` 0 (one value) or 1 (one for each row or column), beginning at

@@ -44,8 +44,8 @@ bool PackedWeights::operator==(const PackedWeights& other) const noexcept {
          std::memcmp(packed_, other.packed_, bytes_) == 0;
 }
 
-std::shared_ptr<const PackedWeights> pack_weights(const TensorView& b, std::int64_t matrices, std::int64_t k, std::int64_t n,
-                                                  MatrixStrides strides) {
+std::shared_ptr<const PackedWeights> pack_weights(const TensorView& b, std::int64_t matrices, std::int64_t k,
+                                                  std::int64_t n, MatrixStrides strides) {
   struct Store {
     std::mutex mutex;
     std::unordered_multimap<std::uint64_t, std::weak_ptr<const PackedWeights>> weights;

@@ -40,7 +40,7 @@ class PackedWeights {
 };
 
 /// The packed form of b: shared with every other holder of equal weights in this process.
-std::shared_ptr<const PackedWeights> pack_weights(const TensorView& b, std::int64_t matrices, std::int64_t k, std::int64_t n,
-                                                  MatrixStrides strides);
+std::shared_ptr<const PackedWeights> pack_weights(const TensorView& b, std::int64_t matrices, std::int64_t k,
+                                                  std::int64_t n, MatrixStrides strides);
 
 }  // namespace octet::core

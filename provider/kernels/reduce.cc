@@ -76,17 +76,15 @@ class ReducePlan final : public Plan {
   }
 
  private:
-  TensorView input(const TensorView* inputs, std::size_t i) const {
-    return i < num_inputs_ ? inputs[i] : TensorView();
-  }
+  TensorView input(const TensorView* inputs, std::size_t i) const { return i < num_inputs_ ? inputs[i] : TensorView(); }
 
   /// With sums of type Total.
   template <class Total>
   void reduce(const Call& call, const std::uint8_t* x, const Results& results) const {
     const std::size_t parts = parts_for(call, static_cast<double>(elements_) * kNanosecondsPerElement);
     // Parts that share results have sums of their own: worth it where these are few beside the elements.
-    const auto sharing = static_cast<std::size_t>(
-        std::min({static_cast<std::int64_t>(parts), count_ / 64, walk_.reduced().extent}));
+    const auto sharing =
+        static_cast<std::size_t>(std::min({static_cast<std::int64_t>(parts), count_ / 64, walk_.reduced().extent}));
     if (sharing > static_cast<std::size_t>(walk_.kept().extent))
       reduce_shared<Total>(call, sharing, x, results);
     else
@@ -205,6 +203,8 @@ class ReduceKernel final : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<const Kernel> make_reduce_kernel(const NodeContext& node) { return std::make_unique<ReduceKernel>(node); }
+std::unique_ptr<const Kernel> make_reduce_kernel(const NodeContext& node) {
+  return std::make_unique<ReduceKernel>(node);
+}
 
 }  // namespace octet::core

@@ -38,8 +38,8 @@ Range ReduceWalk::range_of(std::size_t level, Range kept, Range reduced) const n
 }
 
 template <class Function>
-void ReduceWalk::walk(std::size_t level, Range kept, Range reduced, const std::uint8_t* x, std::int64_t offset, bool first,
-                      const Function& function) const {
+void ReduceWalk::walk(std::size_t level, Range kept, Range reduced, const std::uint8_t* x, std::int64_t offset,
+                      bool first, const Function& function) const {
   const Loop& loop = loops_[level];
   const Range range = range_of(level, kept, reduced);
   const std::int64_t base = level == kept_ ? range.begin : 0;

@@ -1,5 +1,6 @@
 // The unary family: QLinearLeakyRelu, QLinearSigmoid. Formulas: provider/ops/unary.cc.
 #include <array>
+#include <mutex>
 #include <optional>
 
 #include "provider/kernels/kernels.hpp"
@@ -10,6 +11,30 @@ namespace {
 
 enum Input : std::size_t { kX, kXScale, kXZeroPoint, kYScale, kYZeroPoint };
 using Table = std::array<std::uint8_t, vector::kTableSize>;
+
+/// The table that was made last: parameters that are inputs seldom change from run to run.
+class TableMemo {
+ public:
+  /// The function's table. Does not wait for other threads: where one is here, the table is made anew.
+  Table table(const UnaryLoops& loops, const ByteFunction& function) const {
+    const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+    if (lock.owns_lock() && filled_ && function_.has_parameters_of(function)) return table_;
+    Table made;
+    function.make_table(loops, made.data());
+    if (lock.owns_lock()) {
+      filled_ = true;
+      function_ = function;
+      table_ = made;
+    }
+    return made;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable bool filled_ = false;
+  mutable ByteFunction function_;
+  mutable Table table_{};
+};
 
 class UnaryPlan final : public Plan {
  public:
@@ -33,11 +58,7 @@ class UnaryPlan final : public Plan {
     ByteFunction function = function_;
     function.set_parameters(inputs[kXScale], has_x_zero_point_ ? inputs[kXZeroPoint] : TensorView(), inputs[kYScale],
                             has_y_zero_point_ ? inputs[kYZeroPoint] : TensorView());
-    if (elements_ <= static_cast<std::int64_t>(vector::kTableSize))
-      return function.apply(loops_, x, static_cast<std::size_t>(elements_), y);
-    Table table;
-    function.make_table(loops_, table.data());
-    look_up(call, table.data(), x, y);
+    look_up(call, memo_.table(loops_, function).data(), x, y);
   }
 
  private:
@@ -57,6 +78,7 @@ class UnaryPlan final : public Plan {
   const bool has_x_zero_point_;
   const bool has_y_zero_point_;
   std::optional<Table> table_;
+  TableMemo memo_;
 };
 
 class UnaryKernel final : public Kernel {

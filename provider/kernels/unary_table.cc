@@ -16,24 +16,21 @@ bool ByteFunction::copies() const noexcept {
   return kind == Kind::identity && x_scale == y_scale && x_zero_point == y_zero_point;
 }
 
-void ByteFunction::apply(const UnaryLoops& loops, const std::uint8_t* x, std::size_t n, std::uint8_t* y) const {
-  constexpr std::size_t kBlock = vector::kTableSize;
-  alignas(64) float values[kBlock];
-  const vector::Integer type = is_signed ? vector::kS8 : vector::kU8;
-  for (; n > 0; x += kBlock, y += kBlock) {
-    const std::size_t count = std::min(n, kBlock);
-    loops.quantize.dequantize[type](x, count, x_scale, x_zero_point, values);
-    if (kind == Kind::leaky_relu) loops.loops.leaky_relu(values, count, alpha, values);
-    if (kind == Kind::sigmoid) loops.loops.sigmoid(values, count, values);
-    loops.quantize.quantize[type](values, count, y_scale, y_zero_point, y);
-    n -= count;
-  }
+bool ByteFunction::has_parameters_of(const ByteFunction& other) const noexcept {
+  return std::memcmp(&x_scale, &other.x_scale, sizeof x_scale) == 0 && x_zero_point == other.x_zero_point &&
+         std::memcmp(&y_scale, &other.y_scale, sizeof y_scale) == 0 && y_zero_point == other.y_zero_point;
 }
 
 void ByteFunction::make_table(const UnaryLoops& loops, std::uint8_t* table) const {
-  std::uint8_t bytes[vector::kTableSize];
-  std::iota(bytes, bytes + vector::kTableSize, std::uint8_t{0});
-  apply(loops, bytes, vector::kTableSize, table);
+  constexpr std::size_t kSize = vector::kTableSize;
+  std::uint8_t bytes[kSize];
+  std::iota(bytes, bytes + kSize, std::uint8_t{0});
+  alignas(64) float values[kSize];
+  const vector::Integer type = is_signed ? vector::kS8 : vector::kU8;
+  loops.quantize.dequantize[type](bytes, kSize, x_scale, x_zero_point, values);
+  if (kind == Kind::leaky_relu) loops.loops.leaky_relu(values, kSize, alpha, values);
+  if (kind == Kind::sigmoid) loops.loops.sigmoid(values, kSize, values);
+  loops.quantize.quantize[type](values, kSize, y_scale, y_zero_point, table);
 }
 
 }  // namespace octet::core

@@ -1,4 +1,5 @@
-// A function of one quantized byte: saturate(rint(f32(f(x) / y_scale)) + y_zero_point) of x = f32((X - x_zero_point) * x_scale).
+// A function of one quantized byte: saturate(rint(f32(f(x) / y_scale)) + y_zero_point) of x = f32((X - x_zero_point) *
+// x_scale).
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,12 @@ struct ByteFunction {
   std::int32_t y_zero_point = 0;
 
   /// The views as the operator's inputs; absent zero points are 0.
-  void set_parameters(const TensorView& x_scale_view, const TensorView& x_zero_point_view, const TensorView& y_scale_view,
-                      const TensorView& y_zero_point_view) noexcept;
+  void set_parameters(const TensorView& x_scale_view, const TensorView& x_zero_point_view,
+                      const TensorView& y_scale_view, const TensorView& y_zero_point_view) noexcept;
   /// True where it is the identity of scales and zero points that are equal.
   bool copies() const noexcept;
-  /// y[i] = the function of x[i], computed. y may be x.
-  void apply(const UnaryLoops& loops, const std::uint8_t* x, std::size_t n, std::uint8_t* y) const;
+  /// True where all bits of scales and zero points are those of `other`.
+  bool has_parameters_of(const ByteFunction& other) const noexcept;
   /// table[x] = the function of the byte x
   void make_table(const UnaryLoops& loops, std::uint8_t* table) const;
 };

@@ -13,9 +13,8 @@ namespace {
 
 /// Nodes that run as groups of one although a kernel could run them:
 /// - ONNX Runtime's later fusions look for these two without asking who has them, and would take them away; a fused
-/// group
-///   is replaced at once, so nothing is left to be found (QuantizeLinear and DequantizeLinear, which such fusions look
-///   for too, are claimed only where there is nothing to fuse: qdq.hpp);
+///   group is replaced at once, so nothing is left to be found (QuantizeLinear and DequantizeLinear, which such fusions
+///   look for too, are claimed only where there is nothing to fuse: qdq.hpp);
 /// - the interface for kernels cannot read lists of strings.
 bool runs_as_group(const core::OpDef& op) {
   return op.name == "MatMulInteger" || op.name == "DynamicQuantizeLinear" ||
@@ -53,6 +52,9 @@ Claims claim_nodes(const Graph& graph, const HasKernel& has_kernel, Session& ses
     const GraphNode& node = graph.nodes[i];
     const core::OpDef* op = core::find_op(node.domain, node.op_type, node.since_version);
     if (op == nullptr || op->since_version != node.since_version || partition.taken(i)) continue;
+    const auto is_absent = [](int output) { return output == kAbsent; };
+    if (std::all_of(node.outputs.begin(), node.outputs.end(), is_absent))
+      continue;  // nothing to name a group by, or to do
     if (is_quantize_or_dequantize(node) && marks_qdq_unit(graph, node)) {
       if (session.settings().trace_claims)
         session.trace("not taken: " + core::node_label(*op, graph.label(node)) + " marks a unit of the QDQ format");

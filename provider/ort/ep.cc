@@ -8,18 +8,17 @@
 #include "provider/ort/program.hpp"
 
 namespace octet::ort {
-namespace {
 
 /// A fused group, compiled.
 class GroupCompute : public OrtNodeComputeInfo {
  public:
   GroupCompute(std::shared_ptr<Session> session, const std::vector<Step>& steps, const std::vector<std::string>& inputs,
                const std::vector<std::string>& outputs)
-      : OrtNodeComputeInfo{}, program_(std::move(session), steps, inputs, outputs) {
+      : OrtNodeComputeInfo{}, session_(session), program_(std::move(session), steps, inputs, outputs) {
     ort_version_supported = kApiLevel;
-    CreateState = [](OrtNodeComputeInfo* self, OrtNodeComputeContext*, void** state) -> Status {
+    CreateState = [](OrtNodeComputeInfo* self, OrtNodeComputeContext*, void** state) {
       *state = self;  // none of its own
-      return nullptr;
+      return guard([&] { static_cast<GroupCompute*>(self)->session_->announce(); });
     };
     Compute = [](OrtNodeComputeInfo* self, void*, OrtKernelContext* context) {
       return guard([&] { static_cast<GroupCompute*>(self)->program_.run(context); });
@@ -28,8 +27,11 @@ class GroupCompute : public OrtNodeComputeInfo {
   }
 
  private:
+  std::shared_ptr<Session> session_;
   Program program_;
 };
+
+namespace {
 
 std::vector<std::string> names(const std::vector<const OrtValueInfo*>& values) {
   std::vector<std::string> result;
@@ -60,8 +62,7 @@ void set_constants(const Graph& graph, std::vector<Step>& steps) {
     }
 }
 
-/// Why the coverage is not enough, or "". A model without quantized nodes never has enough: nothing of it runs on
-/// Octet.
+/// Why the coverage is not enough, or "". Without quantized nodes it never is: nothing of the model runs on Octet.
 std::string describe_shortfall(const Coverage& covered, double least) {
   if (least <= 0 || (covered.quantized_nodes > 0 && covered.quantized_taken >= least * covered.quantized_nodes))
     return "";
@@ -84,8 +85,10 @@ Ep::Ep(const OrtSessionOptions* options, const OrtLogger* logger, const OrtKerne
   OrtEp::Compile = [](OrtEp* self, const OrtGraph** graphs, const OrtNode** fused_nodes, std::size_t count,
                       OrtNodeComputeInfo** compute_infos, OrtNode**) {
     return guard([&] {
+      std::vector<std::unique_ptr<GroupCompute>> computes;  // all or none: ONNX Runtime releases none where one fails
       for (std::size_t i = 0; i < count; ++i)
-        compute_infos[i] = static_cast<Ep*>(self)->compile(graphs[i], fused_nodes[i]);
+        computes.push_back(static_cast<Ep*>(self)->compile(graphs[i], fused_nodes[i]));
+      for (std::size_t i = 0; i < count; ++i) compute_infos[i] = computes[i].release();
     });
   };
   OrtEp::ReleaseNodeComputeInfos = [](OrtEp*, OrtNodeComputeInfo** compute_infos, std::size_t count) {
@@ -99,6 +102,7 @@ Ep::Ep(const OrtSessionOptions* options, const OrtLogger* logger, const OrtKerne
     return guard([&] {
       auto& ep = *static_cast<Ep*>(self);
       if (!ep.refusal_.empty()) throw Error(ErrorCode::invalid_argument, ep.refusal_);
+      ep.session_->announce();
       ep.session_->count_run();
     });
   };
@@ -113,6 +117,7 @@ void Ep::get_capability(const OrtGraph* graph_handle, OrtEpGraphSupportInfo* sup
   if (!graph.is_nested) {  // nested graphs come first
     const Coverage covered = coverage(graph, claims);
     session_->set_coverage(covered);
+    refusal_.clear();
     const std::string shortfall = describe_shortfall(covered, session_->settings().min_coverage);
     if (!shortfall.empty()) return refuse(graph, shortfall, support);
   }
@@ -163,11 +168,13 @@ Coverage Ep::coverage(const Graph& graph, const Claims& claims) const {
 }
 
 /// An error of GetCapability is only logged. An error of Compile ends the session, and comes where something is to be
-/// compiled; where other providers have taken all nodes, runs fail.
+/// compiled: a node of ONNX's or ONNX Runtime's domain, as others may be functions whose nodes ONNX Runtime has yet to
+/// put in their place. Where no such node is left, runs fail.
 void Ep::refuse(const Graph& graph, const std::string& reason, OrtEpGraphSupportInfo* support) {
   refusal_ = reason;
-  const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                                 [](const GraphNode& candidate) { return candidate.ep_name.empty(); });
+  const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const GraphNode& candidate) {
+    return candidate.ep_name.empty() && (candidate.domain.empty() || candidate.domain == "com.microsoft");
+  });
   if (node == graph.nodes.end()) return;
   check(ep_api().EpGraphSupportInfo_AddNodesToFuse(support, &node->handle, 1, nullptr));
 }
@@ -184,7 +191,7 @@ void Ep::remember(const Graph& graph, const Claims& claims) {
   }
 }
 
-OrtNodeComputeInfo* Ep::compile(const OrtGraph* graph_handle, const OrtNode* fused_node) {
+std::unique_ptr<GroupCompute> Ep::compile(const OrtGraph* graph_handle, const OrtNode* fused_node) {
   if (!refusal_.empty()) throw Error(ErrorCode::invalid_argument, refusal_);
   const OrtApi& api = ort_api();
   const Graph graph = read_graph(graph_handle);
@@ -197,7 +204,7 @@ OrtNodeComputeInfo* Ep::compile(const OrtGraph* graph_handle, const OrtNode* fus
   set_constants(graph, steps);
   auto compute = std::make_unique<GroupCompute>(session_, steps, inputs, outputs);
   compiled_[get<const char*>(api.Node_GetName, fused_node)] = found->second->nodes;
-  return compute.release();
+  return compute;
 }
 
 }  // namespace octet::ort

@@ -12,6 +12,8 @@
 
 namespace octet::ort {
 
+class GroupCompute;
+
 class Ep : public OrtEp {
  public:
   Ep(const OrtSessionOptions* options, const OrtLogger* logger, const OrtKernelRegistry* registry);
@@ -23,7 +25,7 @@ class Ep : public OrtEp {
   Coverage coverage(const Graph& graph, const Claims& claims) const;
   void refuse(const Graph& graph, const std::string& reason, OrtEpGraphSupportInfo* support);
   void remember(const Graph& graph, const Claims& claims);
-  OrtNodeComputeInfo* compile(const OrtGraph* graph, const OrtNode* fused_node);
+  std::unique_ptr<GroupCompute> compile(const OrtGraph* graph, const OrtNode* fused_node);
 
   struct NodeCounts {
     int all = 0;

@@ -32,7 +32,9 @@ class NodeReader {
     for (std::size_t i = 0; i < num_outputs; ++i) {
       step.outputs.push_back(get_text(api.KernelInfo_GetOutputName, info_, i));
       const bool is_absent = step.outputs.back().empty();
-      step.node.outputs.push_back(is_absent ? ValueInfo() : read_type_of(api.KernelInfo_GetOutputTypeInfo, i));
+      // Only the type: models declare shapes that their nodes do not give, and ONNX Runtime lets them.
+      step.node.outputs.push_back(
+          {is_absent ? DataType::undefined : read_type_of(api.KernelInfo_GetOutputTypeInfo, i).dtype});
     }
     step.node.name = get_text(api.KernelInfo_GetNodeName, info_);
     if (step.node.name.empty() && !step.outputs.empty()) step.node.name = step.outputs.front();
@@ -128,7 +130,9 @@ Status create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** ker
   return guard([&] {
     const auto& op = *static_cast<const core::OpDef*>(state);
     const auto* ep = get<const OrtEp*>(ep_api().KernelInfo_GetEp, info);
-    *kernel = new NodeKernel(Ep::session_of(ep), NodeReader(op, info).read());
+    const std::shared_ptr<Session> session = Ep::session_of(ep);
+    session->announce();
+    *kernel = new NodeKernel(session, NodeReader(op, info).read());
   });
 }
 

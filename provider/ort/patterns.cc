@@ -135,8 +135,9 @@ void add_input(const Graph& graph, int value, Step& step) {
   step.inputs.push_back(value == kAbsent ? "" : graph.values[value].name);
 }
 
+/// Only the type: models declare shapes that their nodes do not give, and ONNX Runtime lets them.
 void add_output(const Graph& graph, int value, Step& step) {
-  step.node.outputs.push_back(value_info(graph, value));
+  step.node.outputs.push_back({value_info(graph, value).dtype});
   step.outputs.push_back(value == kAbsent ? "" : graph.values[value].name);
 }
 

@@ -42,14 +42,16 @@ Session::~Session() {
 void Session::set_coverage(const Coverage& coverage) {
   const std::lock_guard<std::mutex> lock(mutex_);
   coverage_ = coverage;
-  std::string line = std::string("Octet ") + version() + " (" + cpu_isa() + ", oneDNN " + onednn::version() +
-                     ") runs " + std::to_string(coverage.quantized_taken) + " of " +
-                     std::to_string(coverage.quantized_nodes) +
-                     " quantized nodes: " + std::to_string(coverage.nodes_taken) + " nodes in all, " +
-                     std::to_string(coverage.groups) + " fused groups";
-  if (line == line_) return;
-  line_ = std::move(line);
-  log(logger_, ORT_LOGGING_LEVEL_INFO, line_);
+}
+
+void Session::announce() {
+  if (is_announced_.load(std::memory_order_relaxed) || is_announced_.exchange(true)) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  log(logger_, ORT_LOGGING_LEVEL_INFO,
+      std::string("Octet ") + version() + " (" + cpu_isa() + ", oneDNN " + onednn::version() + ") runs " +
+          std::to_string(coverage_.quantized_taken) + " of " + std::to_string(coverage_.quantized_nodes) +
+          " quantized nodes: " + std::to_string(coverage_.nodes_taken) + " nodes in all, " +
+          std::to_string(coverage_.groups) + " fused groups");
 }
 
 void Session::add(std::vector<OperatorRecord> records) {

@@ -40,8 +40,9 @@ class Session {
   const OrtLogger* logger() const noexcept { return logger_; }
   ThreadPool& threads() noexcept { return threads_; }
 
-  /// Sets what the report says, and writes the session's one line to its log where it has changed.
   void set_coverage(const Coverage& coverage);
+  /// Writes the session's one line to its log, at the first call. To be called when all nodes have been given out.
+  void announce();
   void count_run() noexcept { runs_.fetch_add(1, std::memory_order_relaxed); }
   void add(std::vector<OperatorRecord> records);
   /// A line to stderr, each text once.
@@ -54,9 +55,9 @@ class Session {
   const OrtLogger* const logger_;
   ThreadPool threads_;
   std::atomic<std::uint64_t> runs_{0};
+  std::atomic<bool> is_announced_{false};
   std::mutex mutex_;  ///< guards what follows
   Coverage coverage_;
-  std::string line_;
   std::vector<OperatorRecord> records_;
   std::vector<std::string> traced_;
 };

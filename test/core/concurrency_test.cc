@@ -131,6 +131,9 @@ class NoPlan final : public core::Plan {
   void run(const Call&, const TensorView*, const TensorView*) const override {}
 };
 
+const std::vector<std::size_t> kFirst{0};
+core::VaryingInputs one_input(const TensorView& view) { return {&view, 1, kFirst}; }
+
 struct Key {
   explicit Key(std::int64_t extent) : dims{extent} { view = TensorView(nullptr, DataType::uint8, dims); }
   Key(const Key&) = delete;
@@ -141,7 +144,7 @@ struct Key {
 
 std::shared_ptr<const core::PlanEntry> entry_for(const Key& key) {
   return std::make_shared<core::PlanEntry>(
-      core::PlanEntry{core::PlanKey(&key.view, 1), {}, std::make_unique<const NoPlan>()});
+      core::PlanEntry{core::PlanKey(one_input(key.view)), {}, std::make_unique<const NoPlan>()});
 }
 
 TEST(PlanCache, BuildsOnceForManyThreads) {
@@ -149,12 +152,12 @@ TEST(PlanCache, BuildsOnceForManyThreads) {
   std::atomic<int> built{0};
   const Key key(7);
   on_threads(8, [&](int) {
-    const auto entry = cache.get(&key.view, 1, [&] {
+    const auto entry = cache.get(one_input(key.view), [&] {
       ++built;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       return entry_for(key);
     });
-    EXPECT_TRUE(entry->key.matches(&key.view, 1));
+    EXPECT_TRUE(entry->key.matches(one_input(key.view)));
   });
   EXPECT_EQ(built, 1);
   EXPECT_EQ(cache.counters().misses, 1U);
@@ -165,7 +168,7 @@ TEST(PlanCache, BuildsOnceForManyThreads) {
 TEST(PlanCache, IsBoundedAndDropsTheLeastRecentlyUsed) {
   core::PlanCache cache;
   const Key kept(1000000);
-  const auto touch = [&](const Key& key) { return cache.get(&key.view, 1, [&] { return entry_for(key); }); };
+  const auto touch = [&](const Key& key) { return cache.get(one_input(key.view), [&] { return entry_for(key); }); };
   touch(kept);
   constexpr std::int64_t kOthers = 3 * static_cast<std::int64_t>(core::PlanCache::kCapacity);
   for (std::int64_t i = 0; i < kOthers; ++i) {
@@ -184,10 +187,10 @@ TEST(PlanCache, AFailedBuildLeavesNothing) {
   core::PlanCache cache;
   const Key key(7);
   EXPECT_THROW(
-      cache.get(&key.view, 1,
+      cache.get(one_input(key.view),
                 []() -> std::shared_ptr<const core::PlanEntry> { throw Error(ErrorCode::invalid_argument, "no"); }),
       Error);
-  EXPECT_NE(cache.get(&key.view, 1, [&] { return entry_for(key); }), nullptr);
+  EXPECT_NE(cache.get(one_input(key.view), [&] { return entry_for(key); }), nullptr);
   EXPECT_EQ(cache.counters().misses, 1U);
 }
 
@@ -196,7 +199,18 @@ TEST(PlanCache, KeyHoldsTypeRankAndPresence) {
   const TensorView views[] = {TensorView(nullptr, DataType::uint8, one), TensorView(nullptr, DataType::int8, one),
                               TensorView(nullptr, DataType::uint8, two), TensorView()};
   for (const TensorView& left : views)
-    for (const TensorView& right : views) EXPECT_EQ(core::PlanKey(&left, 1).matches(&right, 1), &left == &right);
+    for (const TensorView& right : views)
+      EXPECT_EQ(core::PlanKey(one_input(left)).matches(one_input(right)), &left == &right);
+}
+
+TEST(PlanCache, KeyLeavesOutInputsThatDoNotVary) {
+  const std::vector<std::int64_t> one{6}, two{2, 3};
+  const TensorView first[] = {TensorView(nullptr, DataType::uint8, one), TensorView(nullptr, DataType::int8, one)};
+  const TensorView second[] = {TensorView(nullptr, DataType::uint8, two), TensorView(nullptr, DataType::int8, one)};
+  const std::vector<std::size_t> last{1}, both{0, 1}, absent{1, 2};
+  EXPECT_TRUE(core::PlanKey({first, 2, last}).matches({second, 2, last}));
+  EXPECT_FALSE(core::PlanKey({first, 2, both}).matches({second, 2, both}));
+  EXPECT_TRUE(core::PlanKey({first, 2, absent}).matches({second, 2, absent}));
 }
 
 // --- lent threads

@@ -72,6 +72,7 @@ struct Attempt {
     outputs = tensors(description["outputs"], op->outputs, {}, description.value("extra_outputs", 0U));
     options.backend = description.value("/options/backend"_json_pointer, "auto");
     options.accuracy = description.value("/options/accuracy"_json_pointer, "exact");
+    options.lstm_quantization = description.value("/options/lstm_quantization"_json_pointer, "per_row");
     options.threads = description.value("/options/threads"_json_pointer, 1);
   }
 
@@ -114,6 +115,7 @@ struct Attempt {
         tensors(base_description["inputs"], core::find_op(types.domain, types.op_type, types.opset_version)->inputs,
                 base_description.value("variadic", json()), 0);
     for (const ValueInfo& info : base.infos) types.inputs.push_back({info.dtype});
+    if (types.op_type == "DynamicQuantizeLSTM") types.outputs.assign(3, {DataType::float32});  // they are optional
     const Operator op(types, options);
     op.run(inputs.views(), outputs.views());
   }

@@ -69,7 +69,8 @@ TEST_P(Sizes, PackingPutsEveryWeightInItsPlaceAndPadsWithZeros) {
           std::int32_t sum = 0;
           for (std::int64_t i = 0; i < padded_k(k); ++i) {
             const bool inside = i < k && j < n;
-            const std::uint8_t byte = inside ? b[static_cast<std::size_t>(transposed ? j * k + i : i * n + j)] ^ flip : 0;
+            const std::uint8_t byte =
+                inside ? b[static_cast<std::size_t>(transposed ? j * k + i : i * n + j)] ^ flip : 0;
             const auto expected = static_cast<std::int8_t>(byte);
             ASSERT_EQ(packed_at(packed, k, i, j), expected) << table->isa << " k=" << i << " n=" << j;
             sum += expected;
@@ -114,7 +115,8 @@ TEST_P(Sizes, PlainProductsEqualPackedOnes) {
         std::vector<std::int32_t> expected(static_cast<std::size_t>(rows * n)), acc(expected.size() + 1, 77);
         std::vector<std::int32_t> sums(static_cast<std::size_t>(n) + 1, 77);
         table->matmul.product(rows, n, k, a.data(), packed.bytes.data(), expected.data(), n);
-        if (!table->matmul.plain_product(rows, n, k, a.data(), {b.data(), n, flip}, acc.data(), n, sums.data())) continue;
+        if (!table->matmul.plain_product(rows, n, k, a.data(), {b.data(), n, flip}, acc.data(), n, sums.data()))
+          continue;
         ASSERT_EQ(acc.back(), 77);
         ASSERT_EQ(sums.back(), 77);
         acc.pop_back();
@@ -145,8 +147,9 @@ TEST(PackedLayout, IsOneDnnsTag) {
   dnnl_primitive_desc_t descriptor = nullptr;
   dnnl_primitive_t reorder = nullptr;
   dnnl_stream_t stream = nullptr;
-  onednn::check(dnnl_reorder_primitive_desc_create(&descriptor, plain, onednn::engine(), tagged, onednn::engine(), nullptr),
-                "descriptor");
+  onednn::check(
+      dnnl_reorder_primitive_desc_create(&descriptor, plain, onednn::engine(), tagged, onednn::engine(), nullptr),
+      "descriptor");
   onednn::check(dnnl_primitive_create(&reorder, descriptor), "reorder");
   onednn::check(dnnl_stream_create(&stream, onednn::engine(), dnnl_stream_default_flags), "stream");
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, to}};
@@ -225,8 +228,21 @@ TEST(Epilogue, FollowsTheFormula) {
     const std::int32_t row_term[] = {12345, -777}, row_sum[] = {99999, 5};
     for (const auto* table : usable_tables()) {
       std::vector<float> y(2 * count);
-      vector::EpilogueTile tile{2, n, acc.data(), n, y.data(), n, column_term.data(), row_term, addend.data(), n,
-                                row_sum, zero_point.data(), scale.data(), bias.data(), 0};
+      vector::EpilogueTile tile{2,
+                                n,
+                                acc.data(),
+                                n,
+                                y.data(),
+                                n,
+                                column_term.data(),
+                                row_term,
+                                addend.data(),
+                                n,
+                                row_sum,
+                                zero_point.data(),
+                                scale.data(),
+                                bias.data(),
+                                0};
       table->matmul.epilogue_f32(tile);
       for (std::size_t i = 0; i < 2 * count; ++i) {
         const std::size_t m = i / count, j = i % count;

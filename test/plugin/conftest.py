@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from octet_sessions import LIBRARY  # noqa: E402
-
 
 OPTIONS = (
     "accuracy",
@@ -26,10 +24,10 @@ OPTIONS = (
 
 
 @pytest.fixture(scope="session", autouse=True)
-def registered_library() -> Iterator[Path]:
+def registered_library() -> Path:
+    """Never unregistered: a failed test keeps its session alive, which must not outlive the library."""
     ort.register_execution_provider_library("octet", str(LIBRARY))
-    yield LIBRARY
-    ort.unregister_execution_provider_library("octet")
+    return LIBRARY
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +37,7 @@ def no_octet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+def rng() -> np.random.Generator:
     """Seeded by OCTET_TEST_SEED, else the same in every run; printed where a test fails."""
     seed = int(os.environ.get("OCTET_TEST_SEED", "20240607"))
     print(f"seed {seed}")

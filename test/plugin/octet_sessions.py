@@ -143,3 +143,12 @@ def assert_same_bits(actual: list[np.ndarray], expected: list[np.ndarray]) -> No
                 f"{differing.size} of {a.size} values differ, first at {first}: "
                 f"{a.ravel()[first]} instead of {e.ravel()[first]}"
             )
+
+
+def run_compared(
+    model: onnx.ModelProto, feeds: Arrays, folder: Path, level: Level = Level.ORT_ENABLE_ALL
+) -> Run:
+    """Runs on Octet; the outputs have the bits that the operators give one by one."""
+    run = run_profiled(model, feeds, folder, level=level)
+    assert_same_bits(run.outputs, cpu_session(model).run(None, dict(feeds)))
+    return run

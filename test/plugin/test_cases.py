@@ -116,7 +116,7 @@ def run_case(case: Case, reference: Reference, tally: Tally) -> None:
         (tally.refused if REFUSED_BY_SCHEMA.search(text) else tally.failed).append(text)
         return
     ports = [port for port in case.outputs if port is not None]
-    wanted = [(number(port.dtype), port.dims) for port in ports]
+    wanted = [None if port is None else (number(port.dtype), port.dims) for port in case.outputs]
     expected = reference.run(
         case.domain, case.op_type, case.opset_version, case.attributes, inputs, wanted
     )

@@ -104,3 +104,43 @@ def test_subgraphs_count() -> None:
     octet_session(branch_model(True), {"min_coverage": "1"})
     with pytest.raises(Exception, match="0 of the model's 1 quantized nodes"):
         octet_session(branch_model(False), {"min_coverage": "1"})
+
+
+@pytest.mark.parametrize("supported", [False, True])
+def test_functions_count_by_their_nodes(supported: bool) -> None:
+    """onnxruntime asks once before it puts a function's nodes in its place, and once after."""
+    body = Graph("body")
+    if supported:
+        body.add("DynamicQuantizeLinear", ["x"], ["y", "scale", "zero_point"])
+    else:
+        a = add_quantizer(body, "x")
+        body.nodes.append(onnx.helper.make_node("Identity", [a.y], ["q"]))
+        body.nodes += where_nodes("q", "y")
+    opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("com.microsoft", 1)]
+    graph = Graph()
+    graph.output(graph.add("Part", [graph.input("x", np.float32, [4])], ["y"], "local")[0], np.uint8)
+    model = graph.model({"local": 1})
+    model.functions.append(
+        onnx.helper.make_function("local", "Part", ["x"], ["y"], body.nodes, opsets)
+    )
+    if supported:
+        octet_session(model, {"min_coverage": "1"})
+    else:
+        with pytest.raises(Exception, match="1 of the model's 2 quantized nodes"):
+            octet_session(model, {"min_coverage": "1"})
+
+
+def where_nodes(x: str, y: str) -> list[onnx.NodeProto]:
+    """QLinearWhere with constants as nodes: a function has no initializers."""
+    constants = {
+        "condition": np.array(True),
+        "s": np.array(0.1, np.float32),
+        "z": np.array(3, np.uint8),
+    }
+    nodes = [
+        onnx.helper.make_node("Constant", [], [name], value=onnx.numpy_helper.from_array(value))
+        for name, value in constants.items()
+    ]
+    inputs = ["condition", x, "s", "z", x, "s", "z", "s", "z"]
+    nodes.append(onnx.helper.make_node("QLinearWhere", inputs, [y], domain="com.microsoft"))
+    return nodes

@@ -1,4 +1,4 @@
-"""Forms of models around the operators: functions, loops, external data, initializers that can be overridden."""
+"""Forms of models around the operators: functions, branches, loops, external data, initializers that can be overridden."""
 
 from pathlib import Path
 
@@ -8,7 +8,15 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
 
-from graphs import OPSETS, Graph, add_product, add_quantizer, random_weights
+from graphs import (
+    OPSETS,
+    Graph,
+    Quantized,
+    Weights,
+    add_product,
+    add_quantizer,
+    random_weights,
+)
 from octet_sessions import (
     IS_ORT_1_24,
     OCTET,
@@ -16,6 +24,7 @@ from octet_sessions import (
     assert_same_bits,
     cpu_session,
     octet_session,
+    run_compared,
     run_profiled,
     session_options,
 )
@@ -47,6 +56,57 @@ def test_model_local_function(rng: np.random.Generator, tmp_path: Path) -> None:
     assert_same_bits(run.outputs, cpu_session(model).run(None, feeds))
     assert run.nodes == {(OCTET, "group"): 2}
     assert run.report["quantized_taken"] == run.report["quantized_nodes"] == 4
+
+
+def branch(name: str, a: Quantized, weights: Weights) -> onnx.GraphProto:
+    graph = Graph(name)
+    graph.output(add_product(graph, a, weights)[-1], F32, [3, 8])
+    return graph.graph()
+
+
+def test_groups_in_subgraphs(rng: np.random.Generator, tmp_path: Path) -> None:
+    """The quantizer stands outside, its products in the branches of an If.
+
+    onnxruntime 1.24 cannot have fused groups in more than one graph: there the branches stay on the CPU provider.
+    """
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", F32, [3, 16]))
+    condition = graph.input("condition", np.bool_, [])
+    (y,) = graph.add(
+        "If",
+        [condition],
+        then_branch=branch("then", a, random_weights(rng, (16, 8))),
+        else_branch=branch("else", a, random_weights(rng, (16, 8), np.uint8, per_column=True)),
+    )
+    graph.output(y, F32)
+    for value in (True, False):
+        feeds = {"x": rng.normal(0, 3, (3, 16)).astype(F32), "condition": np.array(value)}
+        run = run_compared(graph.model(), feeds, tmp_path)
+        assert run.report["quantized_nodes"] == 3
+        if IS_ORT_1_24:
+            assert run.operators() == {"DynamicQuantizeLinear": 1}
+            assert run.report["quantized_taken"] == 1
+        else:
+            assert run.operators() == {"DynamicQuantizeLinear": 1, "MatMulIntegerToFloat": 1}
+            assert run.on_cpu() == {"If": 1}
+            assert run.report["quantized_taken"] == 3
+
+
+def test_outer_constants_in_subgraphs(rng: np.random.Generator, tmp_path: Path) -> None:
+    graph = Graph()
+    x = graph.input("x", F32, [3, 16])
+    weights = graph.constant(rng.integers(-128, 128, (16, 8), np.int8))
+    body = Graph("body")
+    a = add_quantizer(body, x)
+    body.output(body.add("MatMulInteger", [a.y, weights, a.zero_point])[0], np.int32, [3, 8])
+    other = Graph("other")
+    other.output(other.add("Identity", [other.constant(np.zeros((3, 8), np.int32))])[0], np.int32)
+    condition = graph.input("condition", np.bool_, [])
+    (y,) = graph.add("If", [condition], then_branch=body.graph(), else_branch=other.graph())
+    graph.output(y, np.int32)
+    run = run_compared(graph.model(), {"x": rng.normal(0, 3, (3, 16)).astype(F32), "condition": np.array(True)}, tmp_path)
+    if not IS_ORT_1_24:
+        assert run.operators() == {"DynamicQuantizeLinear": 1, "MatMulInteger": 1}
 
 
 def test_loop(rng: np.random.Generator, tmp_path: Path) -> None:

@@ -3,20 +3,18 @@
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from graphs import Graph, Quantized, Weights, add_product, add_quantizer, random_weights
 from octet_sessions import (
-    IS_ORT_1_24,
     OCTET,
     Level,
     Run,
     assert_same_bits,
     cpu_session,
     octet_session,
-    run_profiled,
+    run_compared,
 )
 
 FUSED = "MatMulIntegerToFloat"
@@ -26,11 +24,7 @@ CPU_FUSIONS = {"DynamicQuantizeMatMul", "MatMulIntegerToFloat"}
 def check(
     graph: Graph, feeds: dict[str, np.ndarray], folder: Path, level: Level = Level.ORT_ENABLE_ALL
 ) -> Run:
-    """Runs on Octet; the outputs have the bits that the operators give one by one."""
-    model = graph.model()
-    run = run_profiled(model, feeds, folder, level=level)
-    assert_same_bits(run.outputs, cpu_session(model).run(None, feeds))
-    return run
+    return run_compared(graph.model(), feeds, folder, level)
 
 
 def activations(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -309,57 +303,6 @@ def test_product_that_is_another_products_scale(
     run = check(graph, {"x": activations(rng, 8)}, tmp_path)
     assert run.nodes == {(OCTET, "group"): 1}
     assert run.operators() == {"DynamicQuantizeLinear": 1, FUSED: 2}
-
-
-def branch(name: str, a: Quantized, weights: Weights) -> onnx.GraphProto:
-    graph = Graph(name)
-    graph.output(add_product(graph, a, weights)[-1], np.float32, [3, 8])
-    return graph.graph()
-
-
-def test_groups_in_subgraphs(rng: np.random.Generator, tmp_path: Path) -> None:
-    """The quantizer stands outside, its products in the branches of an If.
-
-    onnxruntime 1.24 cannot have fused groups in more than one graph: there the branches stay on the CPU provider.
-    """
-    graph = Graph()
-    a = add_quantizer(graph, graph.input("x", np.float32, [3, 16]))
-    condition = graph.input("condition", np.bool_, [])
-    (y,) = graph.add(
-        "If",
-        [condition],
-        then_branch=branch("then", a, random_weights(rng, (16, 8))),
-        else_branch=branch("else", a, random_weights(rng, (16, 8), np.uint8, per_column=True)),
-    )
-    graph.output(y, np.float32)
-    for value in (True, False):
-        feeds = {"x": activations(rng, 3, 16), "condition": np.array(value)}
-        run = check(graph, feeds, tmp_path)
-        assert run.report["quantized_nodes"] == 3
-        if IS_ORT_1_24:
-            assert run.operators() == {"DynamicQuantizeLinear": 1}
-            assert run.report["quantized_taken"] == 1
-        else:
-            assert run.operators() == {"DynamicQuantizeLinear": 1, FUSED: 1}
-            assert run.on_cpu() == {"If": 1}
-            assert run.report["quantized_taken"] == 3
-
-
-def test_outer_constants_in_subgraphs(rng: np.random.Generator, tmp_path: Path) -> None:
-    graph = Graph()
-    x = graph.input("x", np.float32, [3, 16])
-    weights = graph.constant(rng.integers(-128, 128, (16, 8), np.int8))
-    body = Graph("body")
-    a = add_quantizer(body, x)
-    body.output(body.add("MatMulInteger", [a.y, weights, a.zero_point])[0], np.int32, [3, 8])
-    other = Graph("other")
-    other.output(other.add("Identity", [other.constant(np.zeros((3, 8), np.int32))])[0], np.int32)
-    condition = graph.input("condition", np.bool_, [])
-    (y,) = graph.add("If", [condition], then_branch=body.graph(), else_branch=other.graph())
-    graph.output(y, np.int32)
-    run = check(graph, {"x": activations(rng, 3, 16), "condition": np.array(True)}, tmp_path)
-    if not IS_ORT_1_24:
-        assert run.operators() == {"DynamicQuantizeLinear": 1, "MatMulInteger": 1}
 
 
 @pytest.mark.parametrize("seed", range(40))

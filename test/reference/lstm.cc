@@ -1,8 +1,8 @@
-// DynamicQuantizeLSTM, by ONNX's equations of LSTM with gates in the order i, o, f, c. Three forms, by a further attribute
-// `lstm_quantization` that only the reference knows:
-//   per_row      (the default) rows of X and of the state are quantized each by its own range; then float32, as published
-//   per_tensor   X is quantized once over the steps that belong to a sequence, the state at each step over the batch
-//   none         float64 with dequantized weights: what the other two approximate
+// DynamicQuantizeLSTM, by ONNX's equations of LSTM with gates in the order i, o, f, c. Three forms, by a further
+// attribute `lstm_quantization` that only the reference knows:
+//   per_row      (the default) rows of X and of the state are quantized each by its own range; then float32, as
+//   published per_tensor   X is quantized once over the steps that belong to a sequence, the state at each step over
+//   the batch none         float64 with dequantized weights: what the other two approximate
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,7 +33,8 @@ Parts exponential_parts(float x) {
   const float k = std::fma(x, 0x1.715476p+0f, kRound) - kRound;
   const float r = std::fma(-k, -0x1.05c610p-29f, std::fma(-k, 0x1.62e430p-1f, x));
   float q = 0x1.6d9960p-10f;
-  for (const float coefficient : {0x1.12283ap-7f, 0x1.555486p-5f, 0x1.5554b0p-3f, 0.5f}) q = std::fma(q, r, coefficient);
+  for (const float coefficient : {0x1.12283ap-7f, 0x1.555486p-5f, 0x1.5554b0p-3f, 0.5f})
+    q = std::fma(q, r, coefficient);
   const float s = std::isnan(k) ? k : std::ldexp(1.0f, static_cast<int>(k));
   return {std::fma(r * r, q, r), s};
 }
@@ -96,16 +97,17 @@ std::vector<float> real_list(const Node& node, const std::string& name) {
   return std::vector<float>(integers.begin(), integers.end());
 }
 
-/// The functions of all directions, each with its parameters: given ones in their order, then those of ONNX's operators.
+/// The functions of all directions, each with its parameters: given ones in their order, then those of ONNX's
+/// operators.
 std::vector<Function> functions(const Node& node, std::int64_t directions) {
   struct Missing {
     const char* name;
     bool has_alpha, has_beta;
     float alpha, beta;
   };
-  constexpr Missing kMissing[] = {{"affine", true, true, 1, 0},          {"leakyrelu", true, false, 0.01f, 0},
-                                  {"thresholdedrelu", true, false, 1, 0}, {"scaledtanh", true, true, 1, 1},
-                                  {"hardsigmoid", true, true, 0.2f, 0.5f}, {"elu", true, false, 1, 0}};
+  constexpr Missing kMissing[] = {
+      {"affine", true, true, 1, 0},     {"leakyrelu", true, false, 0.01f, 0},    {"thresholdedrelu", true, false, 1, 0},
+      {"scaledtanh", true, true, 1, 1}, {"hardsigmoid", true, true, 0.2f, 0.5f}, {"elu", true, false, 1, 0}};
   std::vector<std::string> names;
   for (std::int64_t d = 0; d < directions; ++d) names.insert(names.end(), {"Sigmoid", "Tanh", "Tanh"});
   names = attribute(node, "activations", names);
@@ -247,7 +249,8 @@ class Lstm {
   }
 
   void run_direction(std::int64_t d, bool reverse, const std::vector<typename Form::Row>& x, std::int64_t longest) {
-    const Weights w(inputs_[kW], inputs_[kWScale], inputs_[kWZero], d), r(inputs_[kR], inputs_[kRScale], inputs_[kRZero], d);
+    const Weights w(inputs_[kW], inputs_[kWScale], inputs_[kWZero], d),
+        r(inputs_[kR], inputs_[kRScale], inputs_[kRZero], d);
     const std::vector<Real> bias = rows(inputs_[kB], 1, 8 * hidden(), d)[0];
     peephole_ = rows(inputs_[kP], 1, 3 * hidden(), d)[0];
     Matrix h = rows(inputs_[kInitialH], batch(), hidden(), d * batch());
@@ -266,7 +269,8 @@ class Lstm {
                              (bias[index(column)] + bias[index(4 * hidden() + column)]);
           return input + Form::product(states[index(n)], r, column);
         };
-        for (std::int64_t unit = 0; unit < hidden(); ++unit) cell(gate, unit, h[index(n)][index(unit)], c[index(n)][index(unit)]);
+        for (std::int64_t unit = 0; unit < hidden(); ++unit)
+          cell(gate, unit, h[index(n)][index(unit)], c[index(n)][index(unit)]);
         store(0, (time * r_[0] + d) * batch() + n, h[index(n)]);
         if (step + 1 < length) continue;
         store(1, d * batch() + n, h[index(n)]);

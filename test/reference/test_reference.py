@@ -17,6 +17,10 @@ from onnx import helper, numpy_helper
 
 # Cases (by a pattern of their name) that onnxruntime computes otherwise, and why the reference does not follow it.
 NO_K = ("no_k", "onnxruntime does not write the output where K is 0")
+OVERFLOW = ("special_scales", "onnxruntime converts to int32 before it clamps: large values become 0 instead of the end")
+ACTIVATIONS = (".*", "float operations in another order, and wrong activations: test/lstm and test/plugin measure it")
+# Operators of which onnxruntime has the schema only.
+NO_KERNEL = {"com.microsoft.MulInteger", "com.microsoft.ReduceSumInteger", "com.microsoft.QLinearReduceMean"}
 NAN = ("not_finite/.*(nan|all)", "onnxruntime passes over NaN when it looks for the range of the data")
 DEPARTURES = {
     "MatMulInteger": [NO_K],
@@ -25,11 +29,28 @@ DEPARTURES = {
     "com.microsoft.QGemm": [NO_K],
     "com.microsoft.DynamicQuantizeMatMul": [NO_K, NAN],
     "DynamicQuantizeLinear": [NAN],
+    "com.microsoft.QLinearAdd": [OVERFLOW],
+    "com.microsoft.QLinearMul": [OVERFLOW],
+    "com.microsoft.DynamicQuantizeLSTM": [ACTIVATIONS],
     "com.microsoft.DequantizeLinear": [
         (pattern, "onnxruntime subtracts an int32 zero point modulo 2^32")
         for pattern in ("int32_extremes", "types/int32_.*_z$", "(axes|sizes|special_scales|large)/.*int32")
     ],
 }
+
+
+def _kills_onnxruntime(case: Case) -> bool:
+    """Forms of which onnxruntime 1.32 dies, with the whole process."""
+    absent = [port is None for port in case.inputs]
+    if case.op_type in ("QLinearLeakyRelu", "QLinearSigmoid"):
+        return len(absent) < 5  # the last optional input left out: at load
+    if case.op_type == "QLinearConcat":
+        return any(absent)  # a zero point without a name: in the run
+    if case.op_type == "DynamicQuantizeLSTM":
+        return case.inputs[0].dims[1] == 0  # an empty batch: in the run
+    return False
+
+
 LARGE = 200_000  # elements of an operand; the reference takes its time over more
 
 
@@ -39,15 +60,17 @@ def reference() -> Reference:
 
 
 def _expected(reference: Reference, case: Case, inputs: list[np.ndarray | None]) -> list[np.ndarray]:
-    outputs = [(DATA_TYPES[port.dtype][0], port.dims) for port in case.outputs if port is not None]
+    outputs = [None if port is None else (DATA_TYPES[port.dtype][0], port.dims) for port in case.outputs]
     return reference.run(case.domain, case.op_type, case.opset_version, case.attributes, inputs, outputs)
 
 
 def _model(case: Case, inputs: list[np.ndarray | None]) -> onnx.ModelProto:
     names = ["" if array is None else f"x{index}" for index, array in enumerate(inputs)]
-    node = helper.make_node(
-        case.op_type, names, [f"y{i}" for i in range(len(case.outputs))], domain=case.domain, **case.attributes
-    )
+    outputs = ["" if port is None else f"y{index}" for index, port in enumerate(case.outputs)]
+    node = helper.make_node(case.op_type, names, outputs, domain=case.domain)
+    for name, value in case.attributes.items():  # an empty list does not tell its type: axes
+        kind = onnx.AttributeProto.INTS if value == [] else None
+        node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
     graph = helper.make_graph(
         [node],
         "case",
@@ -110,11 +133,21 @@ def _comparable(case: Case) -> bool:
     return not {"uint4", "int4", "bfloat16"} & set(types) and max(sizes) <= LARGE
 
 
-@pytest.mark.parametrize("path", table_files(), ids=lambda path: path.stem)
+COMPARED = [
+    path
+    for path in table_files()
+    if path.stem not in NO_KERNEL and ACTIVATIONS not in DEPARTURES.get(path.stem, [])
+]
+
+
+@pytest.mark.parametrize("path", COMPARED, ids=lambda path: path.stem)
 def test_equals_onnxruntime(reference: Reference, path: Path) -> None:
     compared, refused, differing = 0, 0, []
     for case in filter(_comparable, load_table(path)):
         if any(re.search(pattern, case.name) for pattern, _ in DEPARTURES.get(case.qualified_op, [])):
+            continue
+        if _kills_onnxruntime(case):
+            refused += 1
             continue
         inputs = make_inputs(case)
         found = _run_onnxruntime(case, inputs)

@@ -30,10 +30,9 @@ void qlinear_leaky_relu(const Node& node, const Tensors& inputs, const Tensors& 
   apply(inputs, outputs[0], [=](float x) { return x >= 0 ? x : alpha * x; });
 }
 
-// The sigmoid itself in long double, rounded once to float32.
+// The sigmoid itself in double, rounded to float32.
 void qlinear_sigmoid(const Node&, const Tensors& inputs, const Tensors& outputs) {
-  apply(inputs, outputs[0],
-        [](float x) { return static_cast<float>(1 / (1 + std::exp(-static_cast<long double>(x)))); });
+  apply(inputs, outputs[0], [](float x) { return static_cast<float>(1 / (1 + std::exp(-static_cast<double>(x)))); });
 }
 
 }  // namespace octet::reference

@@ -25,6 +25,7 @@ DATA_TYPES: dict[str, tuple[int, Any]] = {
     "int32": (6, np.int32),
     "int64": (7, np.int64),
     "float16": (10, np.float16),
+    "uint32": (12, np.uint32),
     "bfloat16": (16, ml_dtypes.bfloat16),
     "uint4": (21, ml_dtypes.uint4),
     "int4": (22, ml_dtypes.int4),

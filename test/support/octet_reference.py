@@ -67,15 +67,17 @@ class Reference:
         opset_version: int,
         attributes: dict[str, Any],
         inputs: Sequence[np.ndarray | None],
-        outputs: Sequence[tuple[int, tuple[int, ...]]],
+        outputs: Sequence[tuple[int, tuple[int, ...]] | None],
     ) -> list[np.ndarray]:
-        """Outputs are given as pairs of a TensorProto.DataType number and extents."""
+        """Outputs are given as pairs of a TensorProto.DataType number and extents, None where absent; the present ones
+        are returned."""
         given = [self._input(array) for array in inputs]
         sources = _Tensors([item[0] for item in given], [item[1] for item in given], [item[2] for item in given])
+        wanted = [output or (0, ()) for output in outputs]
         results = _Tensors(
-            [number for number, _ in outputs],
-            [dims for _, dims in outputs],
-            [self._output_memory(number, dims) for number, dims in outputs],
+            [number for number, _ in wanted],
+            [dims for _, dims in wanted],
+            [self._output_memory(number, dims) for number, dims in wanted],
         )
         message = ctypes.create_string_buffer(_MESSAGE_SIZE)
         code = self._run(
@@ -92,7 +94,8 @@ class Reference:
             raise ReferenceFailed(message.value.decode())
         return [
             _unpacked(data, dims, number) if number in _FOUR_BITS else data
-            for (number, dims), data in zip(outputs, results.data, strict=True)
+            for (number, dims), data in zip(wanted, results.data, strict=True)
+            if number != 0
         ]
 
     @staticmethod
@@ -105,6 +108,8 @@ class Reference:
 
     @staticmethod
     def _output_memory(number: int, dims: tuple[int, ...]) -> np.ndarray:
+        if number == 0:
+            return np.zeros(0, np.uint8)
         if number in _FOUR_BITS:
             return np.zeros((int(np.prod(dims, dtype=np.int64)) + 1) // 2, np.uint8)
         numpy_type = next(numpy_type for code, numpy_type in DATA_TYPES.values() if code == number)

@@ -34,7 +34,9 @@ OCTET_INLINE Floats power(Floats shifted) {
 #endif
 
 /// NaN stays.
-OCTET_INLINE Floats clamp(Floats x, float lowest, float highest) { return max(spread(lowest), min(spread(highest), x)); }
+OCTET_INLINE Floats clamp(Floats x, float lowest, float highest) {
+  return max(spread(lowest), min(spread(highest), x));
+}
 
 OCTET_INLINE Floats where_negative(Floats a, Floats x, Floats y) { return where<_CMP_LT_OQ>(a, spread(0.0F), x, y); }
 
@@ -83,18 +85,28 @@ OCTET_INLINE Floats softplus(Floats x) {
 OCTET_INLINE Floats activate(const ActivationFunction& function, Floats x) {
   const Floats alpha = spread(function.alpha), beta = spread(function.beta), zero = spread(0.0F);
   switch (function.kind) {
-    case Activation::sigmoid: return sigmoid(x);
-    case Activation::tanh: return tanh(x);
-    case Activation::relu: return where_negative(x, zero, x);
-    case Activation::affine: return alpha * x + beta;
-    case Activation::leaky_relu: return where_negative(x, alpha * x, x);
-    case Activation::thresholded_relu: return where<_CMP_LE_OQ>(x, alpha, zero, x);
-    case Activation::scaled_tanh: return alpha * tanh(beta * x);
-    case Activation::hard_sigmoid: return clamp(alpha * x + beta, 0, 1);
+    case Activation::sigmoid:
+      return sigmoid(x);
+    case Activation::tanh:
+      return tanh(x);
+    case Activation::relu:
+      return where_negative(x, zero, x);
+    case Activation::affine:
+      return alpha * x + beta;
+    case Activation::leaky_relu:
+      return where_negative(x, alpha * x, x);
+    case Activation::thresholded_relu:
+      return where<_CMP_LE_OQ>(x, alpha, zero, x);
+    case Activation::scaled_tanh:
+      return alpha * tanh(beta * x);
+    case Activation::hard_sigmoid:
+      return clamp(alpha * x + beta, 0, 1);
     case Activation::elu:
       return where_negative(x, alpha * Exponential(clamp(x, -kExpBound, kExpBound)).minus_one(), x);
-    case Activation::softsign: return div(x, spread(1.0F) + magnitude(x));
-    case Activation::softplus: return softplus(x);
+    case Activation::softsign:
+      return div(x, spread(1.0F) + magnitude(x));
+    case Activation::softplus:
+      return softplus(x);
   }
   return x;
 }

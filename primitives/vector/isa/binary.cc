@@ -5,7 +5,7 @@
 namespace octet::vector::OCTET_ISA {
 namespace {
 
-// --- bytes to lanes and back ------------------------------------------------------------------------------------------
+// --- bytes to lanes and back ---------------------------------------------------------------------
 
 #ifdef __AVX512F__
 
@@ -27,7 +27,9 @@ inline Ints load_bytes(const T* p, std::size_t count) {
   return widened(_mm_maskz_loadu_epi8(static_cast<__mmask16>((1U << count) - 1), p), T());
 }
 
-inline __m128i narrowed(Ints a, std::uint8_t) { return _mm512_cvtusepi32_epi8(_mm512_max_epi32(a, _mm512_setzero_si512())); }
+inline __m128i narrowed(Ints a, std::uint8_t) {
+  return _mm512_cvtusepi32_epi8(_mm512_max_epi32(a, _mm512_setzero_si512()));
+}
 inline __m128i narrowed(Ints a, std::int8_t) { return _mm512_cvtsepi32_epi8(a); }
 template <class T>
 inline void store_saturated(T* p, Ints a) {
@@ -50,7 +52,9 @@ inline Floats to_floats(Ints a) { return _mm256_cvtepi32_ps(a); }
 inline Ints sub(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
 inline Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
 inline Floats sub(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
-inline Ints mul_low_halves(Ints a, Ints b) { return _mm256_madd_epi16(a, _mm256_blend_epi16(b, _mm256_setzero_si256(), 0xAA)); }
+inline Ints mul_low_halves(Ints a, Ints b) {
+  return _mm256_madd_epi16(a, _mm256_blend_epi16(b, _mm256_setzero_si256(), 0xAA));
+}
 
 template <class T>
 inline Ints load_bytes(const T* p) {
@@ -76,6 +80,19 @@ inline void store_saturated(T* p, Ints a, std::size_t count) {
   store_pieces(p, static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm256_castsi256_si128(narrowed<T>(a)))), count);
 }
 inline void store(std::int32_t* p, Ints a) { store_all(p, a); }
+/// Of bytes that were loaded as pieces.
+inline void store(std::int32_t* p, Ints a, std::size_t count) {
+  const __m128i low = _mm256_castsi256_si128(a);
+  if (count >= 4) {
+    put_piece(p, 0, low);
+    put_piece(p + count - 4, 0, _mm256_extracti128_si256(a, 1));
+  } else if (count >= 2) {
+    put_piece(p, 0, _mm_cvtsi128_si64(low));
+    put_piece(p + count - 2, 0, _mm_extract_epi64(low, 1));
+  } else {
+    put_piece(p, 0, _mm_cvtsi128_si32(low));
+  }
+}
 
 #endif
 
@@ -87,7 +104,7 @@ inline void store_saturated(std::int8_t* y, Ints a, Ints b, Ints c, Ints d) {
   store_all(y, in_order(pack_s8(pack_s16(a, b), pack_s16(c, d))));
 }
 
-// --- loops ------------------------------------------------------------------------------------------------------------
+// --- loops ---------------------------------------------------------------------------------------
 
 struct All {
   template <class T>
@@ -145,7 +162,7 @@ struct Round {
   Ints operator()(Floats a) const { return round(a); }
 };
 
-// --- add --------------------------------------------------------------------------------------------------------------
+// --- add -----------------------------------------------------------------------------------------
 
 template <class T, BinaryForm kForm, class Rounding>
 void add_rows(const AddParameters& parameters, const BinaryRows& rows) {
@@ -166,9 +183,8 @@ void add_rows(const AddParameters& parameters, const BinaryRows& rows) {
       });
     } else {
       const Floats other = fma(spread(static_cast<float>(*b)), b_factor, offset);
-      write(rows.n, y, [=](std::size_t i, const auto& loader) {
-        return kRound(fma(to_floats(loader(a + i)), a_factor, other));
-      });
+      write(rows.n, y,
+            [=](std::size_t i, const auto& loader) { return kRound(fma(to_floats(loader(a + i)), a_factor, other)); });
     }
   });
 }
@@ -183,32 +199,98 @@ void add(const AddParameters& parameters, const BinaryRows& rows) {
     add_rows<T, kForm, RoundBounded>(parameters, rows);
 }
 
-// --- multiply ---------------------------------------------------------------------------------------------------------
+// --- multiply ------------------------------------------------------------------------------------
 
-// Differences and their product are exact in float32: they are integers below 2^17.
-template <class T, BinaryForm kForm, class Rounding>
-void multiply_rows(const MultiplyParameters& parameters, const BinaryRows& rows) {
-  const Ints a_zero = spread(parameters.a_zero_point);
-  const Ints b_zero = spread(parameters.b_zero_point);
+// Bytes of a register as words of its 128-bit lanes, and back. What unpacking takes apart, packing joins in the same
+// order.
+struct Words {
+  Ints low, high;
+};
+
+#ifdef __AVX512F__
+inline Ints sub_words(Ints a, Ints b) { return _mm512_sub_epi16(a, b); }
+inline Ints spread_word(std::int32_t value) { return _mm512_set1_epi16(static_cast<std::int16_t>(value)); }
+inline Ints flipped(Bytes a) { return _mm512_xor_si512(a, _mm512_set1_epi8(-128)); }
+inline Words words_of(Bytes a) {
+  return {_mm512_unpacklo_epi8(a, _mm512_setzero_si512()), _mm512_unpackhi_epi8(a, _mm512_setzero_si512())};
+}
+/// Of words, as int32.
+inline Words products(Ints a, Ints b) {
+  const Ints low = _mm512_mullo_epi16(a, b);
+  const Ints high = _mm512_mulhi_epi16(a, b);
+  return {_mm512_unpacklo_epi16(low, high), _mm512_unpackhi_epi16(low, high)};
+}
+#else
+inline Ints sub_words(Ints a, Ints b) { return _mm256_sub_epi16(a, b); }
+inline Ints spread_word(std::int32_t value) { return _mm256_set1_epi16(static_cast<std::int16_t>(value)); }
+inline Ints flipped(Bytes a) { return _mm256_xor_si256(a, _mm256_set1_epi8(-128)); }
+inline Words words_of(Bytes a) {
+  return {_mm256_unpacklo_epi8(a, _mm256_setzero_si256()), _mm256_unpackhi_epi8(a, _mm256_setzero_si256())};
+}
+inline Words products(Ints a, Ints b) {
+  const Ints low = _mm256_mullo_epi16(a, b);
+  const Ints high = _mm256_mulhi_epi16(a, b);
+  return {_mm256_unpacklo_epi16(low, high), _mm256_unpackhi_epi16(low, high)};
+}
+#endif
+
+/// Signed bytes are unsigned ones with the top bit flipped and 128 more of a zero point.
+template <class T>
+constexpr bool kIsSigned = T(-1) < T(0);
+template <class T>
+inline Words differences(Bytes bytes, Ints zero) {
+  const Words words = words_of(kIsSigned<T> ? flipped(bytes) : bytes);
+  return {sub_words(words.low, zero), sub_words(words.high, zero)};
+}
+
+// Differences fit in 9 bits and a sign, so that their products are exact, as int32 and as float32.
+template <class T, class Rounding>
+void multiply_vectors(const MultiplyParameters& parameters, const BinaryRows& rows) {
+  constexpr std::int32_t kOffset = kIsSigned<T> ? 128 : 0;
+  const Ints a_zero = spread_word(parameters.a_zero_point + kOffset);
+  const Ints b_zero = spread_word(parameters.b_zero_point + kOffset);
   const Floats factor = spread(parameters.factor);
   const Floats y_zero = spread(parameters.y_zero_point);
-  constexpr Rounding kRound;
-  const auto level = [=](Floats product) { return kRound(add(mul(product, factor), y_zero)); };
+  const auto level = [=](Ints product) { return Rounding()(add(mul(to_floats(product), factor), y_zero)); };
+  const auto words = [=](Ints a, Ints b) {
+    const Words product = products(a, b);
+    return pack_s16(level(product.low), level(product.high));
+  };
+  const auto bytes = [=](Bytes a_bytes, Bytes b_bytes) {
+    const Words a = differences<T>(a_bytes, a_zero);
+    const Words b = differences<T>(b_bytes, b_zero);
+    const Ints low = words(a.low, b.low);
+    const Ints high = words(a.high, b.high);
+    return kIsSigned<T> ? pack_s8(low, high) : pack_u8(low, high);
+  };
   for_each_row<T, T>(rows, [=](const T* a, const T* b, T* y) {
-    if constexpr (kForm == kVectors) {
-      write(rows.n, y, [=](std::size_t i, const auto& loader) {
-        return level(to_floats(mul_low_halves(sub(loader(a + i), a_zero), sub(loader(b + i), b_zero))));
-      });
-    } else {
-      const std::int32_t one = kForm == kScalarA ? *a - parameters.a_zero_point : *b - parameters.b_zero_point;
-      const Floats value = spread(static_cast<float>(one));
-      const T* x = kForm == kScalarA ? b : a;
-      const Floats zero = to_floats(kForm == kScalarA ? b_zero : a_zero);
-      write(rows.n, y, [=](std::size_t i, const auto& loader) {
-        return level(mul(sub(to_floats(loader(x + i)), zero), value));
-      });
-    }
+    std::size_t i = 0;
+    for (; i + kRegisterBytes <= rows.n; i += kRegisterBytes)
+      store_register(y + i, bytes(load_register(a + i), load_register(b + i)));
+    const std::size_t rest = rows.n - i;
+    if (rest > 0) store_some(y + i, bytes(load_some(a + i, rest), load_some(b + i, rest)), rest);
   });
+}
+
+template <class T, BinaryForm kForm, class Rounding>
+void multiply_rows(const MultiplyParameters& parameters, const BinaryRows& rows) {
+  if constexpr (kForm == kVectors) {
+    multiply_vectors<T, Rounding>(parameters, rows);
+  } else {
+    constexpr bool kFixedA = kForm == kScalarA;
+    const Floats zero = spread(static_cast<float>(kFixedA ? parameters.b_zero_point : parameters.a_zero_point));
+    const Floats factor = spread(parameters.factor);
+    const Floats y_zero = spread(parameters.y_zero_point);
+    for_each_row<T, T>(rows, [=](const T* a, const T* b, T* y) {
+      const std::int32_t one = kFixedA ? *a - parameters.a_zero_point : *b - parameters.b_zero_point;
+      const Floats value = spread(static_cast<float>(one));
+      const T* x = kFixedA ? b : a;
+      write(rows.n, y, [=](std::size_t i, const auto& loader) {
+        const Floats product = mul(sub(to_floats(loader(x + i)), zero), value);
+        return Rounding()(add(mul(product, factor), y_zero));
+      });
+    });
+  }
 }
 
 template <class T, BinaryForm kForm>
@@ -233,7 +315,8 @@ void multiply_integer(std::int32_t a_zero_point, std::int32_t b_zero_point, cons
       const Ints value = spread(std::int32_t{kForm == kScalarA ? *a - a_zero_point : *b - b_zero_point});
       const T* x = kForm == kScalarA ? b : a;
       const Ints zero = kForm == kScalarA ? b_zero : a_zero;
-      write(rows.n, y, [=](std::size_t i, const auto& loader) { return mul_low_halves(sub(loader(x + i), zero), value); });
+      write(rows.n, y,
+            [=](std::size_t i, const auto& loader) { return mul_low_halves(sub(loader(x + i), zero), value); });
     }
   });
 }

@@ -1,5 +1,5 @@
-// Registers of bytes, whole and in part. Nothing outside the bytes asked for is touched, and all of them are read before one
-// is written.
+// Registers of bytes, whole and in part. Nothing outside the bytes asked for is touched, and all of them are read
+// before one is written.
 #pragma once
 
 #include <immintrin.h>
@@ -43,8 +43,9 @@ using Bytes = __m256i;
 inline Bytes load_register(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline void store_register(void* p, Bytes a) { _mm256_storeu_si256(static_cast<__m256i*>(p), a); }
 
-// Without masks, a number of bytes between h and 2h, h a power of two, is two overlapping pieces of h bytes side by side in
-// a register. What is computed for each byte alone comes out in the same arrangement, and agrees where pieces overlap.
+// Without masks, a number of bytes between h and 2h, h a power of two, is two overlapping pieces of h bytes side by
+// side in a register. What is computed for each byte alone comes out in the same arrangement, and agrees where pieces
+// overlap.
 
 /// 1 to 7 bytes, as the 8 bytes of an integer.
 inline std::uint64_t load_pieces(const void* p, std::size_t count) {

@@ -1,5 +1,5 @@
-// From int32 sums to the output's type: corrections of the zero points, scale, bias, rounding. Plain loops that the compiler
-// turns into this instruction set's vectors.
+// From int32 sums to the output's type: corrections of the zero points, scale, bias, rounding. Plain loops that the
+// compiler turns into this instruction set's vectors.
 #include <immintrin.h>
 
 #include "primitives/vector/isa/isa.hpp"
@@ -119,7 +119,8 @@ void column_terms(const ColumnParameters& parameters, std::int32_t* __restrict t
       sums[n] = a * (k * static_cast<Sum>(zero_point[n]) - static_cast<Sum>(column_sum[n]));
   }
   if (parameters.c)
-    for (std::int64_t n = 0; n < parameters.columns; ++n) sums[n] += static_cast<Sum>(parameters.c[n * parameters.c_stride]);
+    for (std::int64_t n = 0; n < parameters.columns; ++n)
+      sums[n] += static_cast<Sum>(parameters.c[n * parameters.c_stride]);
 }
 
 void column_scales(const ColumnParameters& parameters, bool divide, float* __restrict scale) {
@@ -141,9 +142,11 @@ void epilogue_s32(const EpilogueTile& tile) {
 
 void epilogue_f32(const EpilogueTile& tile) {
   if (!is_simple(tile))
-    tile.bias ? for_each_chunk<float>(tile, finish_f32<false, true>) : for_each_chunk<float>(tile, finish_f32<false, false>);
+    tile.bias ? for_each_chunk<float>(tile, finish_f32<false, true>)
+              : for_each_chunk<float>(tile, finish_f32<false, false>);
   else
-    tile.bias ? for_each_chunk<float>(tile, finish_f32<true, true>) : for_each_chunk<float>(tile, finish_f32<true, false>);
+    tile.bias ? for_each_chunk<float>(tile, finish_f32<true, true>)
+              : for_each_chunk<float>(tile, finish_f32<true, false>);
 }
 
 void epilogue_f16(const EpilogueTile& tile) {

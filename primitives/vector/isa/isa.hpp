@@ -1,5 +1,5 @@
-// What the sources in this folder share: the namespace of the instruction set being compiled, and the loops that table.cc
-// lists.
+// What the sources in this folder share: the namespace of the instruction set being compiled, and the loops that
+// table.cc lists.
 #pragma once
 
 #include "primitives/vector/kernels.hpp"
@@ -18,8 +18,8 @@ bool plain_product(std::int64_t rows, std::int64_t columns, std::int64_t k, cons
                    const PlainWeights& weights, std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum);
 
 // pack.cc
-void pack(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k, std::int64_t columns,
-          std::uint8_t flip, std::int8_t* packed, std::int32_t* column_sum);
+void pack(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k,
+          std::int64_t columns, std::uint8_t flip, std::int8_t* packed, std::int32_t* column_sum);
 void flip(const std::uint8_t* x, std::int64_t count, std::uint8_t* y);
 void row_sums(const std::uint8_t* a, std::int64_t rows, std::int64_t k, std::int32_t* sums);
 

@@ -23,7 +23,9 @@ struct Columns {
   Floats scale;
 
   OCTET_INLINE Columns(const GateSums& sums, std::int64_t n)
-      : sum(load(sums.column_sum + n)), zero_point(kZeroPoint ? load(sums.zero_point + n) : sum), scale(load(sums.column_scale + n)) {}
+      : sum(load(sums.column_sum + n)),
+        zero_point(kZeroPoint ? load(sums.zero_point + n) : sum),
+        scale(load(sums.column_scale + n)) {}
 };
 
 /// What a row has in every column.
@@ -50,7 +52,9 @@ template <bool kZeroPoint>
 void gate_inputs_of(const GateInputs& inputs) {
   constexpr int kRegisters = 4;
   for (std::int64_t n = 0; n < inputs.sums.columns; n += kRegisters * kWidth) {
-    const auto columns = [&](int i) __attribute__((always_inline)) { return Columns<kZeroPoint>(inputs.sums, n + i * kWidth); };
+    const auto columns = [&](int i) __attribute__((always_inline)) {
+      return Columns<kZeroPoint>(inputs.sums, n + i * kWidth);
+    };
     const Columns<kZeroPoint> group[kRegisters] = {columns(0), columns(1), columns(2), columns(3)};
     for (std::int64_t m = 0; m < inputs.sums.rows; ++m) {
       const Row row(inputs.sums, m);
@@ -84,11 +88,13 @@ struct AnyFunctions {
   Floats f(Floats x) const { return activate(step.f, clip(x)); }
   Floats g(Floats x) const { return activate(step.g, clip(x)); }
   Floats h(Floats x) const { return activate(step.h_function, x); }
-  OCTET_INLINE Floats forget(Floats input, Floats gate) const { return step.input_forget ? spread(1.0F) - input : f(gate); }
+  OCTET_INLINE Floats forget(Floats input, Floats gate) const {
+    return step.input_forget ? spread(1.0F) - input : f(gate);
+  }
 };
 
-// First what needs the gates, with o in the state's place, then the states: two short chains of operations where one long one
-// would leave the processor waiting.
+// First what needs the gates, with o in the state's place, then the states: two short chains of operations where one
+// long one would leave the processor waiting.
 template <bool kZeroPoint, class Functions>
 void cell_step_of(const CellStep& step) {
   const Functions functions(step);
@@ -119,8 +125,9 @@ void cell_step_of(const CellStep& step) {
 }
 
 bool is_usual(const CellStep& step) {
-  return step.f.kind == Activation::sigmoid && step.g.kind == Activation::tanh && step.h_function.kind == Activation::tanh &&
-         step.clip == __builtin_inff() && !step.input_forget && step.peephole == nullptr;
+  return step.f.kind == Activation::sigmoid && step.g.kind == Activation::tanh &&
+         step.h_function.kind == Activation::tanh && step.clip == __builtin_inff() && !step.input_forget &&
+         step.peephole == nullptr;
 }
 
 void gate_inputs(const GateInputs& inputs) {

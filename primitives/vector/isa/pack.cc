@@ -75,20 +75,23 @@ void sum_columns(const std::int8_t* block, std::int64_t groups, std::int32_t* su
 
 }  // namespace
 
-void pack(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k, std::int64_t columns,
-          std::uint8_t flip, std::int8_t* packed, std::int32_t* column_sum) {
+void pack(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k,
+          std::int64_t columns, std::uint8_t flip, std::int8_t* packed, std::int32_t* column_sum) {
   for (std::int64_t n = 0; n < columns; n += kColumnBlock) {
     const std::int64_t block_columns = columns - n < kColumnBlock ? columns - n : kColumnBlock;
     std::int8_t* block = packed + n * padded_k(k);
     const std::uint8_t* source = b + n * column_stride;
     std::int64_t i = 0;
     if (block_columns == kColumnBlock && column_stride == 1)
-      for (; i + kGroup <= k; i += kGroup) pack_rows(source + i * row_stride, row_stride, flip, block + i * kColumnBlock);
+      for (; i + kGroup <= k; i += kGroup)
+        pack_rows(source + i * row_stride, row_stride, flip, block + i * kColumnBlock);
     else if (block_columns == kColumnBlock && row_stride == 1)
       for (; i + kGroup <= k; i += kGroup) pack_columns(source + i, column_stride, flip, block + i * kColumnBlock);
     for (; i < k; i += kGroup)
-      pack_edge(source + i * row_stride, row_stride, column_stride, k - i, block_columns, flip, block + i * kColumnBlock);
-    for (; i < padded_k(k); i += kGroup) pack_edge(source, row_stride, column_stride, 0, 0, 0, block + i * kColumnBlock);
+      pack_edge(source + i * row_stride, row_stride, column_stride, k - i, block_columns, flip,
+                block + i * kColumnBlock);
+    for (; i < padded_k(k); i += kGroup)
+      pack_edge(source, row_stride, column_stride, 0, 0, 0, block + i * kColumnBlock);
     sum_columns(block, padded_k(k) / kGroup, column_sum + n);
   }
 }

@@ -8,8 +8,8 @@ namespace octet::vector::OCTET_ISA {
 namespace {
 
 // One vector of accumulators. dot() adds, for each of kColumns columns, the products of 4 activations with 4 weights.
-// With VNNI that is one instruction. Without it, bytes are widened to 16 bits first: vpmaddubsw would saturate its pair sums,
-// vpmaddwd does not; a column then has two partial sums side by side, which store() adds.
+// With VNNI that is one instruction. Without it, bytes are widened to 16 bits first: vpmaddubsw would saturate its pair
+// sums, vpmaddwd does not; a column then has two partial sums side by side, which store() adds.
 #if defined(__AVX512VNNI__)
 struct Dot {
   using Vector = __m512i;
@@ -73,7 +73,7 @@ struct Dot {
 };
 #endif
 
-constexpr std::int64_t kGroup = 4;                          // rows of k in a group
+constexpr std::int64_t kGroup = 4;                           // rows of k in a group
 constexpr std::int64_t kGroupBytes = kColumnBlock * kGroup;  // bytes of a group of one column block
 constexpr std::int64_t kPassColumns = Dot::kColumns * Dot::kVectors;
 
@@ -91,7 +91,8 @@ std::uint32_t load_tail(const std::uint8_t* a, std::int64_t count) {
 }
 
 template <int kRows>
-void product_pass(std::int64_t k, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc, std::int64_t acc_stride) {
+void product_pass(std::int64_t k, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc,
+                  std::int64_t acc_stride) {
   Dot::Vector sums[kRows][Dot::kVectors];
   for (auto& row : sums)
     for (auto& sum : row) sum = Dot::zero();
@@ -120,9 +121,11 @@ using Pass = void (*)(std::int64_t, const std::uint8_t*, const std::int8_t*, std
 
 Pass pass_for(std::int64_t rows) {
   static_assert(Dot::kRows <= 6);
-  constexpr Pass kPasses[] = {product_pass<1>, product_pass<2>, product_pass<3>,
-                              product_pass<Dot::kRows >= 4 ? 4 : 1>, product_pass<Dot::kRows >= 5 ? 5 : 1>,
-                              product_pass<Dot::kRows >= 6 ? 6 : 1>};
+  constexpr Pass kPasses[] = {product_pass<1>,
+                              product_pass<2>,
+                              product_pass<3>,
+                              product_pass < Dot::kRows >= 4 ? 4 : 1 >
+                              , product_pass < Dot::kRows >= 5 ? 5 : 1 >, product_pass < Dot::kRows >= 6 ? 6 : 1 > };
   return kPasses[rows - 1];
 }
 
@@ -157,11 +160,11 @@ void product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std:
 #if defined(__AVX512VNNI__)
 namespace {
 
-// Columns [0, columns) with at most 64 of them, for kRows rows. Interleaved vectors are used as they come, with their columns
-// in another order; the sums are put in order once at the end.
+// Columns [0, columns) with at most 64 of them, for kRows rows. Interleaved vectors are used as they come, with their
+// columns in another order; the sums are put in order once at the end.
 template <int kRows>
-void plain_pass(std::int64_t columns, std::int64_t k, const std::uint8_t* a, const PlainWeights& weights, std::int64_t n,
-                std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum) {
+void plain_pass(std::int64_t columns, std::int64_t k, const std::uint8_t* a, const PlainWeights& weights,
+                std::int64_t n, std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum) {
   const __mmask64 mask = columns < kColumnBlock ? (__mmask64{1} << columns) - 1 : ~__mmask64{0};
   const __m512i flips = _mm512_set1_epi8(static_cast<char>(weights.flip)), ones = _mm512_set1_epi8(1);
   const auto row = [&](std::int64_t i) {

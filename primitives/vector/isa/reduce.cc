@@ -1,216 +1,245 @@
 // Sums and means of bytes. Signed bytes are summed as unsigned ones with the top bit flipped: 128 too much for each.
-#include "primitives/vector/isa/isa.hpp"
-
-#include <immintrin.h>
+#include "primitives/vector/isa/reduce_registers.hpp"
 
 namespace octet::vector::OCTET_ISA {
 namespace {
 
 inline std::int32_t wrap(std::int64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(value)); }
 
-// --- registers of bytes -----------------------------------------------------------------------------------------------
-
-#ifdef __AVX512F__
-
-using Bytes = __m512i;
-constexpr std::int64_t kBytes = 64;
-
-inline Bytes zero() { return _mm512_setzero_si512(); }
-inline Bytes spread_byte(int value) { return _mm512_set1_epi8(static_cast<char>(value)); }
-inline Bytes flip(Bytes a, Bytes b) { return _mm512_xor_si512(a, b); }
-inline Bytes load(const std::uint8_t* p) { return _mm512_loadu_si512(p); }
-/// The first `count` < kBytes bytes, then zeros.
-inline Bytes load(const std::uint8_t* p, std::int64_t count) {
-  return _mm512_maskz_loadu_epi8((std::uint64_t{1} << count) - 1, p);
-}
-/// Sums of eight bytes each, as 64-bit lanes.
-inline Bytes sums_of_eight(Bytes a) { return _mm512_sad_epu8(a, _mm512_setzero_si512()); }
-inline Bytes add_qwords(Bytes a, Bytes b) { return _mm512_add_epi64(a, b); }
-inline Bytes add_words(Bytes a, Bytes b) { return _mm512_add_epi16(a, b); }
-inline Bytes sub_words(Bytes a, Bytes b) { return _mm512_sub_epi16(a, b); }
-inline Bytes upper_bytes(Bytes a) { return _mm512_srli_epi16(a, 8); }
-inline Bytes to_upper_bytes(Bytes a) { return _mm512_slli_epi16(a, 8); }
-
-constexpr std::int64_t kRowsAtOnce = 8;
-
-/// totals[i] = the sum of the 64-bit lanes of rows[i], modulo 2^32.
-inline void horizontal_sums(const Bytes* rows, std::int32_t* totals) {
-  const auto pair = [](Bytes a, Bytes b) { return _mm512_mask_blend_epi32(0xAAAA, a, _mm512_slli_epi64(b, 32)); };
-  const auto halves = [](Bytes a, Bytes b) {
-    return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-  };
-  const Bytes low = halves(pair(rows[0], rows[1]), pair(rows[2], rows[3]));
-  const Bytes high = halves(pair(rows[4], rows[5]), pair(rows[6], rows[7]));
-  const Bytes both = _mm512_add_epi32(_mm512_shuffle_i32x4(low, high, 0x88), _mm512_shuffle_i32x4(low, high, 0xDD));
-  const Bytes total = _mm512_add_epi32(both, _mm512_shuffle_i32x4(both, both, 0xB1));
-  const __m512i order = _mm512_setr_epi64(0, 1, 4, 5, 0, 0, 0, 0);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(totals), _mm512_castsi512_si256(_mm512_permutexvar_epi64(order, total)));
-}
-
-/// totals[i] += the sums of even bytes and of odd ones, in their order.
-inline void add_in_order(Bytes even, Bytes odd, std::int32_t* totals) {
-  const Bytes low = _mm512_unpacklo_epi16(even, odd);
-  const Bytes high = _mm512_unpackhi_epi16(even, odd);
-  const auto add_sixteen = [=](__m128i first, __m128i second, std::int32_t* p) {
-    const __m512i widened = _mm512_cvtepu16_epi32(_mm256_set_m128i(second, first));
-    _mm512_storeu_si512(p, _mm512_add_epi32(_mm512_loadu_si512(p), widened));
-  };
-  add_sixteen(_mm512_castsi512_si128(low), _mm512_castsi512_si128(high), totals);
-  add_sixteen(_mm512_extracti32x4_epi32(low, 1), _mm512_extracti32x4_epi32(high, 1), totals + 16);
-  add_sixteen(_mm512_extracti32x4_epi32(low, 2), _mm512_extracti32x4_epi32(high, 2), totals + 32);
-  add_sixteen(_mm512_extracti32x4_epi32(low, 3), _mm512_extracti32x4_epi32(high, 3), totals + 48);
-}
-
-#else
-
-using Bytes = __m256i;
-constexpr std::int64_t kBytes = 32;
-
-inline Bytes zero() { return _mm256_setzero_si256(); }
-inline Bytes spread_byte(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
-inline Bytes flip(Bytes a, Bytes b) { return _mm256_xor_si256(a, b); }
-inline Bytes load(const std::uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-inline Bytes load(const std::uint8_t* p, std::int64_t count) {
-  std::uint8_t bytes[kBytes] = {};
-  for (std::int64_t i = 0; i < count; ++i) bytes[i] = p[i];
-  return load(bytes);
-}
-inline Bytes sums_of_eight(Bytes a) { return _mm256_sad_epu8(a, _mm256_setzero_si256()); }
-inline Bytes add_qwords(Bytes a, Bytes b) { return _mm256_add_epi64(a, b); }
-inline Bytes add_words(Bytes a, Bytes b) { return _mm256_add_epi16(a, b); }
-inline Bytes sub_words(Bytes a, Bytes b) { return _mm256_sub_epi16(a, b); }
-inline Bytes upper_bytes(Bytes a) { return _mm256_srli_epi16(a, 8); }
-inline Bytes to_upper_bytes(Bytes a) { return _mm256_slli_epi16(a, 8); }
-
-constexpr std::int64_t kRowsAtOnce = 4;
-
-inline void horizontal_sums(const Bytes* rows, std::int32_t* totals) {
-  const auto pair = [](Bytes a, Bytes b) { return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA); };
-  const Bytes low = pair(rows[0], rows[1]);
-  const Bytes high = pair(rows[2], rows[3]);
-  const Bytes both = _mm256_add_epi32(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high));
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(totals),
-                   _mm_add_epi32(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1)));
-}
-
-inline void add_in_order(Bytes even, Bytes odd, std::int32_t* totals) {
-  const Bytes low = _mm256_unpacklo_epi16(even, odd);
-  const Bytes high = _mm256_unpackhi_epi16(even, odd);
-  const auto add_eight = [](__m128i words, std::int32_t* p) {
-    auto* at = reinterpret_cast<__m256i*>(p);
-    _mm256_storeu_si256(at, _mm256_add_epi32(_mm256_loadu_si256(at), _mm256_cvtepu16_epi32(words)));
-  };
-  add_eight(_mm256_castsi256_si128(low), totals);
-  add_eight(_mm256_castsi256_si128(high), totals + 8);
-  add_eight(_mm256_extracti128_si256(low, 1), totals + 16);
-  add_eight(_mm256_extracti128_si256(high, 1), totals + 24);
-}
-
-#endif
-
 template <bool kSigned>
 inline Bytes unsigned_bytes(Bytes a) {
-  return kSigned ? flip(a, spread_byte(0x80)) : a;
+  return kSigned ? flipped(a) : a;
 }
 
-// --- rows -------------------------------------------------------------------------------------------------------------
+// --- rows ----------------------------------------------------------------------------------------
 
+/// One row, as 64-bit lanes.
 template <bool kSigned>
-inline Bytes row_sum(const std::uint8_t* x, std::int64_t n) {
+inline Bytes row_sum(const std::uint8_t* x, std::int64_t n, const std::uint8_t* end) {
   const auto sums = [](Bytes bytes) { return sums_of_eight(unsigned_bytes<kSigned>(bytes)); };
-  Bytes total = zero();
+  Bytes totals[4] = {zero(), zero(), zero(), zero()};
   std::int64_t i = 0;
-  if (n >= 8 * kBytes) {
-    Bytes totals[4] = {zero(), zero(), zero(), zero()};
-    for (; i + 4 * kBytes <= n; i += 4 * kBytes)
-      for (int k = 0; k < 4; ++k) totals[k] = add_qwords(totals[k], sums(load(x + i + k * kBytes)));
-    total = add_qwords(add_qwords(totals[0], totals[1]), add_qwords(totals[2], totals[3]));
+  for (; i + 4 * kBytes <= n; i += 4 * kBytes)
+    for (int k = 0; k < 4; ++k) totals[k] = add_qwords(totals[k], sums(load_register(x + i + k * kBytes)));
+  Bytes total = add_qwords(add_qwords(totals[0], totals[1]), add_qwords(totals[2], totals[3]));
+  for (; i + kBytes <= n; i += kBytes) total = add_qwords(total, sums(load_register(x + i)));
+  return i < n ? add_qwords(total, sums(load_rest(x + i, n - i, end))) : total;
+}
+
+constexpr std::int64_t kShortRow = 16 * kBytes;  // 16 * 8 * 255 < 2^15
+
+/// kRowsAtOnce rows of kRegisters registers, the last of which has n % kBytes bytes (0: all).
+template <bool kSigned, int kRegisters>
+inline Totals short_row_sums(const std::uint8_t* x, std::int64_t stride, std::int64_t n, const std::uint8_t* end) {
+  const std::int64_t rest = n % kBytes;
+  constexpr std::int64_t kLast = (kRegisters - 1) * kBytes;
+  const auto sums = [](Bytes bytes) { return sums_of_eight(unsigned_bytes<kSigned>(bytes)); };
+  Bytes totals[kRowsAtOnce];
+  for (std::int64_t k = 0; k < kRowsAtOnce; ++k) {
+    const std::uint8_t* row = x + k * stride;
+    totals[k] = sums(rest == 0 ? load_register(row + kLast) : load_rest(row + kLast, rest, end));
+    for (std::int64_t i = 0; i < kLast; i += kBytes) totals[k] = add_qwords(totals[k], sums(load_register(row + i)));
   }
-  for (; i + kBytes <= n; i += kBytes) total = add_qwords(total, sums(load(x + i)));
-  return i < n ? add_qwords(total, sums(load(x + i, n - i))) : total;
+  return horizontal_short_sums(totals);
+}
+
+/// kRowsAtOnce rows of any length, modulo 2^32.
+template <bool kSigned>
+inline Totals long_row_sums(const std::uint8_t* x, std::int64_t stride, std::int64_t n, const std::uint8_t* end) {
+  Bytes totals[kRowsAtOnce];
+  for (std::int64_t k = 0; k < kRowsAtOnce; ++k) totals[k] = row_sum<kSigned>(x + k * stride, n, end);
+  return n <= kShortRow ? horizontal_short_sums(totals) : horizontal_sums(totals);
+}
+
+/// Whole groups of kRowsAtOnce rows: sums = their sums, `more`, and what they were where `accumulate`.
+template <class SumGroup>
+inline void sum_row_groups(std::int64_t rows, std::int32_t more, bool accumulate, std::int32_t* sums,
+                           const SumGroup& sum_group) {
+  for (std::int64_t row = 0; row < rows; row += kRowsAtOnce) {
+    const Totals totals = add_totals(sum_group(row), spread_total(more));
+    store_totals(sums + row, accumulate ? add_totals(totals, load_totals(sums + row)) : totals);
+  }
+}
+
+constexpr int kMostRowRegisters = 8;
+template <bool kSigned, int kRegisters = 1>
+void sum_grouped_rows(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
+                      const std::uint8_t* end, std::int32_t more, bool accumulate, std::int32_t* sums) {
+  if constexpr (kRegisters > kMostRowRegisters)
+    sum_row_groups(rows, more, accumulate, sums,
+                   [=](std::int64_t row) { return long_row_sums<kSigned>(x + row * stride, stride, n, end); });
+  else if (n > kRegisters * kBytes)
+    sum_grouped_rows<kSigned, kRegisters + 1>(x, rows, stride, n, end, more, accumulate, sums);
+  else
+    sum_row_groups(rows, more, accumulate, sums, [=](std::int64_t row) {
+      return short_row_sums<kSigned, kRegisters>(x + row * stride, stride, n, end);
+    });
+}
+
+/// Rows of up to 8 bytes that follow one another: 2 or 4 in each 128-bit lane, filled up with zeros to 8 or 4 bytes
+/// each. Stops before it would read behind `end`; the number of rows done.
+template <bool kSigned>
+inline std::int64_t sum_tiny_rows(const std::uint8_t* x, std::int64_t rows, std::int64_t n, const std::uint8_t* end,
+                                  std::int32_t* sums) {
+  const std::int64_t per_lane = n <= 4 ? 4 : 2;
+  const std::int64_t width = 16 / per_lane;
+  std::uint8_t order[16];
+  for (std::int64_t i = 0; i < 16; ++i)
+    order[i] = static_cast<std::uint8_t>(i % width < n ? i / width * n + i % width : 0x80);  // 0x80 gives 0
+  const __m128i rows_apart = piece_at<__m128i>(order);
+  const std::int64_t at_once = kBytes / width;
+  const std::int64_t last_lane = (kBytes / 16 - 1) * per_lane * n;
+  const std::int32_t excess = kSigned ? wrap(n * 128) : 0;
+  std::int64_t row = 0;
+  for (; row + at_once <= rows && end - (x + row * n) >= last_lane + 16; row += at_once) {
+    const Bytes lanes = unsigned_bytes<kSigned>(load_lanes(x + row * n, per_lane * n));
+    store_lanes(arranged(lanes, rows_apart), per_lane, -excess, sums + row);
+  }
+  return row;
 }
 
 template <bool kSigned>
 void sum_rows(const void* in, std::int64_t rows, std::int64_t stride, std::int64_t n, bool accumulate,
               std::int32_t* sums) {
   const std::uint8_t* x = static_cast<const std::uint8_t*>(in);
+  const std::uint8_t* end = x + (rows - 1) * stride + n;
   // The zeros that fill up a register are flipped too.
   const std::int32_t excess = kSigned ? wrap((n + kBytes - 1) / kBytes * kBytes * 128) : 0;
+  std::int64_t row = 0;
+  if (n <= 8 && stride == n && !accumulate) row = sum_tiny_rows<kSigned>(x, rows, n, end, sums);
+  const std::int64_t grouped = (rows - row) / kRowsAtOnce * kRowsAtOnce;
+  sum_grouped_rows<kSigned>(x + row * stride, grouped, stride, n, end, -excess, accumulate, sums + row);
+  row += grouped;
+  if (row == rows) return;
+  Bytes rest[kRowsAtOnce];
+  for (std::int64_t i = 0; i < kRowsAtOnce; ++i)
+    rest[i] = row + i < rows ? row_sum<kSigned>(x + (row + i) * stride, n, end) : zero();
   std::int32_t totals[kRowsAtOnce];
-  for (std::int64_t row = 0; row < rows; row += kRowsAtOnce) {
-    const std::int64_t count = rows - row < kRowsAtOnce ? rows - row : kRowsAtOnce;
-    Bytes row_sums[kRowsAtOnce];
-    for (std::int64_t i = 0; i < kRowsAtOnce; ++i)
-      row_sums[i] = i < count ? row_sum<kSigned>(x + (row + i) * stride, n) : zero();
-    horizontal_sums(row_sums, totals);
-    for (std::int64_t i = 0; i < count; ++i)
-      sums[row + i] = wrap(std::int64_t{totals[i]} - excess + (accumulate ? sums[row + i] : 0));
-  }
+  store_totals(totals, add_totals(horizontal_sums(rest), spread_total(-excess)));
+  for (std::int64_t i = 0; row + i < rows; ++i)
+    sums[row + i] = accumulate ? wrap(std::int64_t{sums[row + i]} + totals[i]) : totals[i];
 }
 
-// --- columns ----------------------------------------------------------------------------------------------------------
+// --- columns -------------------------------------------------------------------------------------
 
 constexpr std::int64_t kRowsOfWords = 256;  // bytes whose sum a word holds: 256 * 255 < 2^16
 
-// Words are summed whole, and their upper bytes apart: the lower bytes' sum is the difference, modulo 2^16.
-template <bool kSigned, int kRegisters, class Load>
-inline void add_columns(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int32_t* sums,
-                        const Load& load_register) {
+/// The sums of columns side by side, `kRegisters` registers of them. Words are summed whole, and their upper bytes
+/// apart: the lower bytes' sum is the difference, modulo 2^16.
+template <bool kSigned, int kRegisters>
+class Columns {
+ public:
+  Columns() : words_(zero()), upper_(zero()) {}
+
+  void add(const std::uint8_t* p) {
+    before_.add(p);
+    add(load_register(p + kOffset));
+  }
+  /// With only `columns` of the last register.
+  void add(const std::uint8_t* p, std::int64_t columns, const std::uint8_t* end) {
+    before_.add(p);
+    add(load_rest(p + kOffset, columns, end));
+  }
+  /// totals = the sums and `more`, or and what the totals were.
+  void store(bool add_more, std::int32_t more, std::int32_t* totals) const {
+    before_.store(add_more, more, totals);
+    in_order(sub_words(words_, to_upper_bytes(upper_)), upper_, [&](int quarter, Bytes sums) {
+      std::int32_t* at = totals + kOffset + quarter * (kBytes / 4);
+      store_register(at, add_dwords(sums, add_more ? spread_dword(more) : load_register(at)));
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kOffset = (kRegisters - 1) * kBytes;
+
+  void add(Bytes loaded) {
+    const Bytes bytes = held(unsigned_bytes<kSigned>(loaded));
+    words_ = add_words(words_, bytes);
+    upper_ = add_words(upper_, upper_bytes(bytes));
+  }
+
+  Columns<kSigned, kRegisters - 1> before_;
+  Bytes words_, upper_;
+};
+template <bool kSigned>
+class Columns<kSigned, 0> {
+ public:
+  void add(const std::uint8_t*) {}
+  void store(bool, std::int32_t, std::int32_t*) const {}
+};
+
+#ifdef __AVX512F__
+constexpr int kMostRegisters = 8;
+#else
+constexpr int kMostRegisters = 3;
+#endif
+constexpr std::int64_t kWide = kMostRegisters * kBytes;
+
+/// totals = the sums of n columns, up to kRegisters registers of them, and `more`; there is room for whole registers.
+template <bool kSigned, int kRegisters = kMostRegisters>
+void sum_some_columns(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
+                      const std::uint8_t* end, std::int32_t more, std::int32_t* totals) {
+  if constexpr (kRegisters > 1)
+    if (n <= (kRegisters - 1) * kBytes)
+      return sum_some_columns<kSigned, kRegisters - 1>(x, rows, stride, n, end, more, totals);
+  const std::int64_t rest = n % kBytes;
   for (std::int64_t row = 0; row < rows; row += kRowsOfWords) {
-    const std::int64_t end = row + kRowsOfWords < rows ? row + kRowsOfWords : rows;
-    Bytes words[kRegisters];
-    Bytes upper[kRegisters];
-    for (int k = 0; k < kRegisters; ++k) words[k] = upper[k] = zero();
-    for (std::int64_t i = row; i < end; ++i)
-      for (int k = 0; k < kRegisters; ++k) {
-        const Bytes bytes = unsigned_bytes<kSigned>(load_register(x + i * stride + k * kBytes));
-        words[k] = add_words(words[k], bytes);
-        upper[k] = add_words(upper[k], upper_bytes(bytes));
-      }
-    for (int k = 0; k < kRegisters; ++k)
-      add_in_order(sub_words(words[k], to_upper_bytes(upper[k])), upper[k], sums + k * kBytes);
+    const std::int64_t stop = row + kRowsOfWords < rows ? row + kRowsOfWords : rows;
+    Columns<kSigned, kRegisters> sums;
+    if (rest == 0)
+      for (std::int64_t i = row; i < stop; ++i) sums.add(x + i * stride);
+    else
+      for (std::int64_t i = row; i < stop; ++i) sums.add(x + i * stride, rest, end);
+    sums.store(row == 0, more, totals);
   }
 }
 
-template <bool kSigned>
-void add_all_columns(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int64_t n, std::int32_t* sums) {
-  constexpr int kRegisters = 4;
-  const auto load_all = [](const std::uint8_t* p) { return load(p); };
-  std::int64_t j = 0;
-  for (; j + kRegisters * kBytes <= n; j += kRegisters * kBytes)
-    add_columns<kSigned, kRegisters>(x + j, rows, stride, sums + j, load_all);
-  for (; j + kBytes <= n; j += kBytes) add_columns<kSigned, 1>(x + j, rows, stride, sums + j, load_all);
-  if (j == n) return;
-  std::int32_t rest[kBytes] = {};
-  add_columns<kSigned, 1>(x + j, rows, stride, rest, [=](const std::uint8_t* p) { return load(p, n - j); });
-  for (std::int64_t i = 0; j + i < n; ++i) sums[j + i] = wrap(std::int64_t{sums[j + i]} + rest[i]);
+/// How many rows of n bytes make one of up to kWide bytes; of whole registers, if there is such a number.
+inline std::int64_t rows_to_join(std::int64_t n) {
+  std::int64_t whole = kBytes;  // rows that make whole registers
+  for (std::int64_t odd = n; odd % 2 == 0 && whole > 1; odd /= 2) whole /= 2;
+  const std::int64_t fitting = kWide / n;
+  return fitting >= whole ? fitting / whole * whole : fitting;
 }
 
 template <bool kSigned>
 void sum_columns(const void* in, std::int64_t rows, std::int64_t stride, std::int64_t n, bool accumulate,
                  std::int32_t* sums) {
   const std::uint8_t* x = static_cast<const std::uint8_t*>(in);
+  const std::uint8_t* end = x + (rows - 1) * stride + n;
   const std::int32_t excess = kSigned ? wrap(rows * 128) : 0;
-  for (std::int64_t j = 0; j < n; ++j) sums[j] = wrap((accumulate ? std::int64_t{sums[j]} : 0) - excess);
-  constexpr std::int64_t kWide = 4 * kBytes;
-  const std::int64_t joined = n < kWide && stride == n ? kWide / n : 1;
+  std::int32_t wide[kWide];
+  const std::int64_t joined = stride == n ? rows_to_join(n) : 1;
   if (joined > 1 && rows >= 2 * joined) {  // several short rows make a long one
-    std::int32_t wide[kWide] = {};
-    add_all_columns<kSigned>(x, rows / joined, joined * n, joined * n, wide);
-    for (std::int64_t k = 0; k < joined; ++k)
-      for (std::int64_t j = 0; j < n; ++j) sums[j] = wrap(std::int64_t{sums[j]} + wide[k * n + j]);
-    x += rows / joined * joined * n;
-    rows %= joined;
+    const std::int64_t whole = rows / joined * joined;
+    sum_some_columns<kSigned>(x, rows / joined, joined * n, joined * n, end, 0, wide);
+    for (std::int64_t j = 0; j < n; ++j) {
+      std::int64_t total = (accumulate ? sums[j] : 0) - std::int64_t{excess};
+      for (std::int64_t k = 0; k < joined; ++k) total += wide[k * n + j];
+      for (std::int64_t i = whole; i < rows; ++i) total += x[i * n + j] ^ (kSigned ? 0x80 : 0);
+      sums[j] = wrap(total);
+    }
+    return;
   }
-  if (rows > 0) add_all_columns<kSigned>(x, rows, stride, n, sums);
+  for (std::int64_t j = 0; j < n; j += kWide) {
+    const std::int64_t columns = n - j < kWide ? n - j : kWide;
+    if (!accumulate && columns % kBytes == 0) {
+      sum_some_columns<kSigned>(x + j, rows, stride, columns, end, -excess, sums + j);
+      continue;
+    }
+    sum_some_columns<kSigned>(x + j, rows, stride, columns, end, -excess, wide);
+    for (std::int64_t i = 0; i < columns; ++i)
+      sums[j + i] = accumulate ? wrap(std::int64_t{sums[j + i]} + wide[i]) : wide[i];
+  }
 }
 
-// --- means ------------------------------------------------------------------------------------------------------------
+// --- means ---------------------------------------------------------------------------------------
 
 template <class T>
 void mean(const std::int32_t* __restrict sums, std::size_t n, const MeanParameters& parameters, void* reduced) {
-  constexpr float kBound = 131072;            // more is saturated anyway
-  constexpr float kRoundToInteger = 0x1.8p23F;  // adding it and taking it off rounds to the nearest integer, ties to even
+  constexpr float kBound = 131072;  // more is saturated anyway
+  constexpr float kRoundToInteger =
+      0x1.8p23F;  // adding it and taking it off rounds to the nearest integer, ties to even
   constexpr std::int32_t kLowest = T(-1) < T(0) ? -128 : 0;
   const auto shift = static_cast<std::int32_t>(parameters.shift);
   const double scale = parameters.scale;

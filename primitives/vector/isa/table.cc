@@ -8,8 +8,8 @@ namespace octet::vector::OCTET_ISA {
 
 const Kernels kTable = {
     OCTET_TEXT(OCTET_ISA),
-    {product, plain_product, pack, flip, row_sums, column_terms, column_scales, epilogue_s32, epilogue_f32, epilogue_f16,
-     epilogue_u8, epilogue_s8},
+    {product, plain_product, pack, flip, row_sums, column_terms, column_scales, epilogue_s32, epilogue_f32,
+     epilogue_f16, epilogue_u8, epilogue_s8},
     &kQuantize,
     &kBinary,
     &kReduce,

@@ -51,8 +51,8 @@ struct Half {
 };
 inline Half load_half(const std::uint8_t* table) { return {load_register(table), load_register(table + 64)}; }
 
-// The table as words: the upper 7 bits of a byte choose one, the lowest bit a half of it. Bytes at even and at odd places
-// are looked up apart; each result arrives in its own half of the word.
+// The table as words: the upper 7 bits of a byte choose one, the lowest bit a half of it. Bytes at even and at odd
+// places are looked up apart; each result arrives in its own half of the word.
 void lookup(const std::uint8_t* table, const ByteRows& rows) {
   const Half lower = load_half(table);
   const Half upper = load_half(table + 128);
@@ -75,9 +75,9 @@ void lookup(const std::uint8_t* table, const ByteRows& rows) {
 
 constexpr int kRegisters = 4;
 
-// pshufb looks up 16 bytes, by the lower 4 bits of an index, and gives 0 where its top bit is set. Step k takes 16 * k off
-// the index (the top bit stays once it is set) and looks up the difference of rows k and k - 1 of the table: these sum up,
-// by exclusive or, to the row of x.
+// pshufb looks up 16 bytes, by the lower 4 bits of an index, and gives 0 where its top bit is set. Step k takes 16 * k
+// off the index (the top bit stays once it is set) and looks up the difference of rows k and k - 1 of the table: these
+// sum up, by exclusive or, to the row of x.
 class Differences {
  public:
   explicit Differences(const std::uint8_t* table) {
@@ -168,8 +168,9 @@ void leaky_relu(const float* x, std::size_t n, float alpha, float* y) {
   for (std::size_t i = 0; i < n; ++i) y[i] = x[i] >= 0 ? x[i] : alpha * x[i];
 }
 
-// exp(d) = 2^k * exp(d - k * ln 2), the latter as its Taylor series, whose rest is below 2^-57 for |d - k * ln 2| <= ln 2 / 2.
-// Plain operations in a fixed order: the same bits from every instruction set. Past the bounds the result is 1 or 0.
+// exp(d) = 2^k * exp(d - k * ln 2), the latter as its Taylor series, whose rest is below 2^-57 for |d - k * ln 2| <= ln
+// 2 / 2. Plain operations in a fixed order: the same bits from every instruction set. Past the bounds the result is 1
+// or 0.
 inline double exponential(double d) {
   constexpr double kLog2E = 0x1.71547652b82fep+0;
   constexpr double kLn2High = 0x1.62e42fefa3800p-1;  // 11 zero bits at its end: its products with k are exact
@@ -179,9 +180,18 @@ inline double exponential(double d) {
   const double k = shifted - kRound;
   const double r = (d - k * kLn2High) - k * kLn2Low;
   double series = 1.0 / 6227020800.0;
-  constexpr double kCoefficients[] = {1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-                                      1.0 / 40320.0,     1.0 / 5040.0,     1.0 / 720.0,     1.0 / 120.0,
-                                      1.0 / 24.0,        1.0 / 6.0,        0.5,             1.0,
+  constexpr double kCoefficients[] = {1.0 / 479001600.0,
+                                      1.0 / 39916800.0,
+                                      1.0 / 3628800.0,
+                                      1.0 / 362880.0,
+                                      1.0 / 40320.0,
+                                      1.0 / 5040.0,
+                                      1.0 / 720.0,
+                                      1.0 / 120.0,
+                                      1.0 / 24.0,
+                                      1.0 / 6.0,
+                                      0.5,
+                                      1.0,
                                       1.0};
   for (const double coefficient : kCoefficients) series = series * r + coefficient;
   std::int64_t power;
