@@ -33,7 +33,7 @@ Choice<Product> choose_product(const PlanRequest& request, const MatMulShape& sh
   const Candidate<Product> onednn{"onednn", [=] { return offer_onednn_product(product); }};
   const Candidate<Product> vector{"vector", [=] { return offer_vector_product(product); }};
   const Candidate<Product> eigen{"eigen", [=] { return offer_eigen_product(product); }};
-  // Order by committed measurements (docs/benchmark.md): with AMX oneDNN's tiles win from a few rows on; with VNNI
+  // Order by measurement: with AMX oneDNN's tiles win from a few rows on; with VNNI
   // alone our loop reaches the same peak without a primitive per shape; below VNNI oneDNN would saturate, and refuses.
   if (cpu_isa_level() == Isa::avx512_core_amx)
     return dispatch<Product>(request.options, request.label, {onednn, vector, eigen});
