@@ -210,7 +210,7 @@ void LstmPlan::run(const Call& call, const TensorView* inputs, const TensorView*
   if (cut.crew == 1) return parallel_for(call, streams, [&](std::size_t i) { stream(i).run(); });
 
   struct Shared {
-    explicit Shared(LstmStream given) : stream(std::move(given)) {}
+    explicit Shared(const LstmStream& given) : stream(given) {}
     LstmStream stream;
     Crew<LstmStream> crew{stream, stream.parts()};
   };

@@ -79,7 +79,7 @@ LstmStreamMemory::LstmStreamMemory(const LstmShape& shape, std::int64_t rows, st
 
 LstmStream::LstmStream(const LstmTask& task, const std::int64_t* rows, std::int64_t count,
                        const LstmStreamMemory& layout, std::uint8_t* memory, std::uint32_t parts)
-    : task_(task), rows_(rows), count_(count), layout_(layout), parts_(parts) {
+    : task_(task), rows_(rows), layout_(layout), parts_(parts) {
   const auto quantization = [&](std::size_t at, std::int64_t number) {
     auto* scale = reinterpret_cast<float*>(memory + at);
     auto* integers = reinterpret_cast<std::int32_t*>(scale + number);

@@ -96,7 +96,6 @@ class LstmStream {
 
   const LstmTask& task_;
   const std::int64_t* rows_;
-  const std::int64_t count_;
   const LstmStreamMemory& layout_;
   const std::uint32_t parts_;
   std::uint8_t* input_;

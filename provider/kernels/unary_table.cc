@@ -1,8 +1,18 @@
 #include "provider/kernels/unary_table.hpp"
 
+#include <cstring>
 #include <numeric>
 
 namespace octet::core {
+namespace {
+
+std::uint32_t bits_of(float value) noexcept {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+}  // namespace
 
 void ByteFunction::set_parameters(const TensorView& x_scale_view, const TensorView& x_zero_point_view,
                                   const TensorView& y_scale_view, const TensorView& y_zero_point_view) noexcept {
@@ -17,8 +27,8 @@ bool ByteFunction::copies() const noexcept {
 }
 
 bool ByteFunction::has_parameters_of(const ByteFunction& other) const noexcept {
-  return std::memcmp(&x_scale, &other.x_scale, sizeof x_scale) == 0 && x_zero_point == other.x_zero_point &&
-         std::memcmp(&y_scale, &other.y_scale, sizeof y_scale) == 0 && y_zero_point == other.y_zero_point;
+  return bits_of(x_scale) == bits_of(other.x_scale) && x_zero_point == other.x_zero_point &&
+         bits_of(y_scale) == bits_of(other.y_scale) && y_zero_point == other.y_zero_point;
 }
 
 void ByteFunction::make_table(const UnaryLoops& loops, std::uint8_t* table) const {

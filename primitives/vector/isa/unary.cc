@@ -91,7 +91,7 @@ class Differences {
 
   /// x[i] = what the table has for it.
   template <int kCount>
-  inline __attribute__((always_inline)) void look(Bytes* x) const {
+  __attribute__((always_inline)) void look(Bytes* x) const {
     const Bytes sixteen = _mm256_set1_epi8(16);
     const Bytes top = _mm256_set1_epi8(-128);
     Bytes found[kCount];
