@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 
@@ -121,6 +123,40 @@ TEST_P(ConcurrencyTest, ErrorsBesideGoodCalls) {
 
 INSTANTIATE_TEST_SUITE_P(Products, ConcurrencyTest, testing::Values("MatMulInteger", "DynamicQuantizeMatMul"),
                          [](const auto& parameter) { return std::string(parameter.param); });
+
+// --- threads of our own
+
+std::ptrdiff_t threads_of_this_process() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+// Large enough that a library which likes threads would take some.
+TEST(Threads, NoBackendStartsAny) {
+  const std::vector<std::int64_t> a_dims{128, 512}, b_dims{512, 512}, y_dims{128, 512};
+  const std::vector<std::uint8_t> a(128 * 512, 3);
+  const std::vector<std::int8_t> b(512 * 512, -5);
+  std::vector<std::int32_t> y(128 * 512);
+  for (const char* backend : {"onednn", "vector", "eigen"}) {
+    Node node;
+    node.op_type = "MatMulInteger";
+    node.domain = "";
+    node.opset_version = 10;
+    node.inputs = {{DataType::uint8}, {DataType::int8, b_dims, b.data()}};
+    Options options;
+    options.backend = backend;
+    const std::ptrdiff_t before = threads_of_this_process();
+    try {
+      const Operator product(node, options);
+      product.run({TensorView(a.data(), DataType::uint8, a_dims)}, {TensorView(y.data(), DataType::int32, y_dims)});
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), ErrorCode::not_implemented) << error.what();
+      continue;
+    }
+    EXPECT_EQ(y.back(), 512 * 3 * -5) << backend;
+    EXPECT_EQ(threads_of_this_process(), before) << backend;
+  }
+}
 
 // --- the plan cache
 // ---------------------------------------------------------------------------------------------------
