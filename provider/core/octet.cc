@@ -11,8 +11,7 @@ namespace {
 
 // The C++ default where the caller lends no threads: OpenMP, and only if the option asks for more than one.
 void openmp_parallel_for(void* context, std::size_t count, Call::Task task, void* argument) {
-  const int threads = *static_cast<const std::int32_t*>(context);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(*static_cast<const std::int32_t*>(context))
   for (std::size_t i = 0; i < count; ++i) task(argument, i);
 }
 

@@ -91,7 +91,7 @@ const T* find_attribute(const Attributes& attributes, std::string_view name) {
 }
 /// An attribute's value, or `fallback` where the node has none.
 template <class T>
-T attribute_or(const Attributes& attributes, std::string_view name, T fallback) {
+T attribute_or(const Attributes& attributes, std::string_view name, const T& fallback) {
   const T* found = find_attribute<T>(attributes, name);
   return found ? *found : fallback;
 }

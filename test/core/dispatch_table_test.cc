@@ -17,7 +17,7 @@
 namespace octet::test {
 namespace {
 
-using ordered_json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 std::filesystem::path table_path() { return case_folder() / "dispatch.json"; }
 

@@ -1,6 +1,7 @@
 // The LSTM's activation functions: errors as stated, and the same bits from every instruction set.
 #include <gtest/gtest.h>
 
+#include <Eigen/Core>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -47,6 +48,8 @@ std::vector<float> computed(const vector::Kernels& table, const ActivationFuncti
   return y;
 }
 
+std::uint32_t bits_of(float value) { return Eigen::numext::bit_cast<std::uint32_t>(value); }
+
 TEST(LstmActivations, AreTheSameBitsOnEveryInstructionSet) {
   const std::vector<float> x = all_magnitudes();
   for (int kind = 0; kind <= static_cast<int>(Activation::softplus); ++kind) {
@@ -58,7 +61,7 @@ TEST(LstmActivations, AreTheSameBitsOnEveryInstructionSet) {
         if (std::isnan(x[i])) {
           ASSERT_TRUE(std::isnan(found[i])) << table->isa << " function " << kind << " loses NaN";
         } else if (!std::isnan(expected[i])) {
-          ASSERT_EQ(std::memcmp(&found[i], &expected[i], sizeof(float)), 0)
+          ASSERT_EQ(bits_of(found[i]), bits_of(expected[i]))
               << table->isa << " function " << kind << " of " << x[i] << ": " << found[i] << ", " << expected[i];
         }
       }

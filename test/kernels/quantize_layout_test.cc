@@ -41,7 +41,10 @@ std::vector<std::int64_t> expected_parameters(const Geometry& geometry) {
         parameter = parameter * info.dims[d] + (d == at ? index[d] / geometry.block_size : index[d]);
     }
     parameters.push_back(parameter);
-    for (std::size_t d = rank; d-- > 0 && ++index[d] == geometry.x[d];) index[d] = 0;
+    for (std::size_t d = rank; d-- > 0;) {
+      if (++index[d] < geometry.x[d]) break;
+      index[d] = 0;
+    }
   }
   return parameters;
 }

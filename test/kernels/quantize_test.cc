@@ -5,7 +5,6 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -66,11 +65,8 @@ float dequantized(T x, float scale, std::int32_t zero_point) {
   return static_cast<float>(static_cast<std::int64_t>(x) - zero_point) * scale;
 }
 
-template <class T>
-bool same_bits(T a, T b) {
-  return std::memcmp(&a, &b, sizeof a) == 0;
-}
-bool same(float a, float b) { return same_bits(a, b) || (std::isnan(a) && std::isnan(b)); }
+std::uint32_t bits_of(float value) { return Eigen::numext::bit_cast<std::uint32_t>(value); }
+bool same(float a, float b) { return bits_of(a) == bits_of(b) || (std::isnan(a) && std::isnan(b)); }
 
 /// Ordinary, extreme and unusable scales; 1.9999999 has the reciprocal that is hardest to correct.
 const std::vector<float> kScales{0.0213F, 1.0F,   0.5F,  0.1F,     1.9999999F, 1.0000001F, 3.0F,  255.0F,    0x1p-63F,

@@ -1,7 +1,9 @@
 // Tables, copies and functions on their own: every instruction set that this CPU has, and Eigen; and random
 // concatenations against the reference.
+#include <Eigen/Core>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "test/kernels/elementwise_support.hpp"
@@ -9,7 +11,6 @@
 namespace octet::test {
 namespace {
 
-using vector::ByteRows;
 using vector::UnaryKernels;
 
 std::vector<NamedLoops<UnaryKernels>> tables() {
@@ -88,7 +89,8 @@ TEST(Lookup, RowsThatLieApart) {
       }
 }
 
-bool same(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0 || (std::isnan(a) && std::isnan(b)); }
+std::uint32_t bits_of(float value) { return Eigen::numext::bit_cast<std::uint32_t>(value); }
+bool same(float a, float b) { return bits_of(a) == bits_of(b) || (std::isnan(a) && std::isnan(b)); }
 
 float float_of(std::uint32_t bits) {
   float value;

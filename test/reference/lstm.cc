@@ -84,7 +84,7 @@ struct Function {
 };
 
 template <class T>
-T attribute(const Node& node, const std::string& name, T missing) {
+T attribute(const Node& node, const std::string& name, const T& missing) {
   const auto found = node.attributes.find(name);
   return found == node.attributes.end() ? missing : std::get<T>(found->second);
 }

@@ -8,15 +8,15 @@ Dims row_dims(const ProductShape& shape, const TensorView& tensor) {
   if (!tensor.present() || count(dims) == 1) return {};
   if (dims.size() == 1) dims.push_back(1);
   if (dims.back() != 1) fail("a parameter of the left operand differs along k");
-  Spread(dims, shape.a, "a parameter of the left operand");
+  static_cast<void>(Spread(dims, shape.a, "a parameter of the left operand"));
   return dims;
 }
 
 Dims column_dims(const ProductShape& shape, const TensorView& tensor) {
-  const Dims dims = dims_of(tensor);
+  Dims dims = dims_of(tensor);
   if (!tensor.present() || count(dims) == 1) return {};
   if (dims.size() >= 2 && dims[dims.size() - 2] != 1) fail("a parameter of the right operand differs along k");
-  Spread(dims, shape.b, "a parameter of the right operand");
+  static_cast<void>(Spread(dims, shape.b, "a parameter of the right operand"));
   return dims;
 }
 

@@ -298,8 +298,8 @@ TEST(Types, BitWidths) {
   EXPECT_EQ(bit_width(DataType::int2), 2);
   EXPECT_EQ(bit_width(DataType::float16), 16);
   EXPECT_EQ(bit_width(DataType::string), 0);
-  EXPECT_EQ(bit_width(static_cast<DataType>(-5)), 0);
-  EXPECT_EQ(bit_width(static_cast<DataType>(1000)), 0);
+  // What C callers and files may bring: the enumeration's underlying type holds every value.
+  for (const std::int32_t number : {-5, 1000}) EXPECT_EQ(bit_width(static_cast<DataType>(number)), 0) << number;
   EXPECT_STREQ(data_type_name(DataType::float8e4m3fn), "float8e4m3fn");
   EXPECT_EQ(parse_type_string("tensor()"), DataType::undefined);
   EXPECT_EQ(parse_type_string("tensor(undefined)"), DataType::undefined);

@@ -14,7 +14,7 @@ namespace {
 onnx::ModelProto model(const std::string& graph) {
   onnx::ModelProto proto;
   const std::string text = R"(<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1, "local" : 1]> )" + graph;
-  onnx::OnnxParser parser(text.c_str());
+  onnx::OnnxParser parser(text);
   const auto status = parser.Parse(proto);
   EXPECT_TRUE(status.IsOK()) << status.ErrorMessage();
   return proto;

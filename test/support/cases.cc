@@ -11,7 +11,7 @@ namespace octet::test {
 namespace {
 
 using nlohmann::json;
-using ordered_json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 using Bindings = std::map<std::string, json>;
 
 /// Replaces "$name" by what is bound to it; a bound list inside a list is spliced in.

@@ -1,7 +1,9 @@
 #include "test/support/threads.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -9,7 +11,7 @@ namespace octet::test {
 namespace {
 
 void parallel_for(void* context, std::size_t count, Call::Task task, void* argument) {
-  const auto threads = std::min<std::size_t>(count, reinterpret_cast<std::uintptr_t>(context));
+  const auto threads = std::min<std::size_t>(count, *static_cast<const std::size_t*>(context));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) task(argument, i);
@@ -24,7 +26,12 @@ void parallel_for(void* context, std::size_t count, Call::Task task, void* argum
 
 Call lend_threads(int threads) {
   if (threads == 0) return {};
-  return {parallel_for, reinterpret_cast<void*>(static_cast<std::uintptr_t>(threads)), threads};
+  static auto counts = [] {
+    std::array<std::size_t, 65> numbers{};
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return numbers;
+  }();
+  return {parallel_for, &counts.at(static_cast<std::size_t>(threads)), threads};
 }
 
 }  // namespace octet::test
