@@ -9,16 +9,6 @@ using dnnl::memory;
 using Type = memory::data_type;
 using Tag = memory::format_tag;
 
-dnnl::engine& engine() {
-  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
-  return cpu;
-}
-
-dnnl::stream& stream() {
-  static dnnl::stream in_order(engine());
-  return in_order;
-}
-
 memory vector_memory(memory::dim count, Type type, void* data) {
   return memory({{count}, type, Tag::x}, engine(), data);
 }
@@ -55,6 +45,16 @@ dnnl::primitive_attr attributes_of(const BareProductJob& job) {
 }
 
 }  // namespace
+
+dnnl::engine& engine() {
+  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+dnnl::stream& stream() {
+  static dnnl::stream in_order(engine());
+  return in_order;
+}
 
 std::unique_ptr<BareProduct> BareProduct::make(const BareProductJob& job, WeightsLayout layout) {
   const memory::desc a({job.m, job.k}, job.a_type, Tag::ab), b({job.k, job.n}, Type::s8, tag_of(layout));

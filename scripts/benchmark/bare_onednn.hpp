@@ -64,6 +64,35 @@ class BareReorder {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
+/// Buffers of one element-wise operator, reduction or concatenation.
+struct BareElementwiseJob {
+  std::string op;  ///< the ONNX operator whose work it does, but for zero points
+  bool is_signed;
+  std::vector<void*> x;
+  std::vector<std::vector<std::int64_t>> x_dims;
+  std::vector<std::int64_t> y_dims;
+  void* y;
+  bool rescales;  ///< of a concatenation: the tensors have scales of their own
+};
+
+class BareElementwise {
+ public:
+  /// Nothing where oneDNN has no primitive for it but a reference loop.
+  static std::unique_ptr<BareElementwise> make(const BareElementwiseJob& job);
+  const std::string& implementation() const noexcept { return implementation_; }
+  void run();
+
+ private:
+  BareElementwise() = default;
+
+  std::string implementation_;
+  dnnl::primitive primitive_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+dnnl::engine& engine();
+dnnl::stream& stream();
+
 std::string onednn_version();
 
 }  // namespace octet::benchmark

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from .elementwise import Elementwise
+from .recurrent import Recurrent
+
 SHORT = {"uint8": "u8", "int8": "s8", "int32": "s32", "float": "f32"}
 
 # Types of A, B and Y.
@@ -127,7 +130,7 @@ class Encoder:
         return f"MiniLM {self.recipe} {self.shape} t{self.threads}"
 
 
-Case = Product | Quantize | Encoder
+Case = Product | Quantize | Encoder | Elementwise | Recurrent
 
 
 def products(l2_bytes: int) -> Iterator[Product]:
@@ -161,6 +164,12 @@ def encoders() -> Iterator[Encoder]:
 def is_quick(case: Case) -> bool:
     if isinstance(case, Encoder):
         return case.recipe == "dyn" and (case.batch, case.tokens) == (1, 128)
+    if isinstance(case, Elementwise):
+        quick_form = case.form in ("same", "different", "spatial")
+        return quick_form and len(case.dims) == 4 and case.integer == "uint8" and case.threads == 1
+    if isinstance(case, Recurrent):
+        at = (case.weights, case.directions, case.batch, case.inputs, case.threads)
+        return at == ("int8", 1, 1, 128, 1) and case.steps == 25
     if isinstance(case, Quantize):
         quick_size = case.rows * case.columns in (1 << 10, 1 << 16, 1 << 20)
         return quick_size and case.integer == "uint8" and case.threads == 1

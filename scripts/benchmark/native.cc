@@ -72,6 +72,8 @@ void run_all(double seconds) {
       print(run_product(words, seconds));
     else if (family == "quantize")
       print(run_quantize(words, seconds));
+    else if (family == "elementwise")
+      print(run_elementwise(words, seconds));
     else
       throw Error(ErrorCode::invalid_argument, "octet_bench: case '" + line + "' is not known");
   }

@@ -25,6 +25,9 @@ Outcome run_product(std::istream& words, double seconds);
 /// QuantizeLinear, DequantizeLinear or DynamicQuantizeLinear:  OPERATOR TYPE tensor|axis ROWS COLUMNS
 Outcome run_quantize(std::istream& words, double seconds);
 
+/// An element-wise operator, a reduction or QLinearConcat:  OPERATOR TYPE FORM RANK DIM...
+Outcome run_elementwise(std::istream& words, double seconds);
+
 DataType type_named(const std::string& name);
 
 /// Least and greatest element, at most and at least 0: what a program around oneDNN writes itself.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .cases import PATTERN, Case, Encoder
+from .recurrent import Recurrent
 
 # oneDNN's names of the caps that are called otherwise there.
 ONEDNN_CAP = {"AVX512_CORE_AMX": "AVX10_1_512_AMX"}
@@ -56,8 +57,9 @@ def arranged(answer: dict) -> dict:
         row["ratio"] = bare[best]["ratio"]
     if differing > 0:
         row["differing"] = differing
-    if "memcpy" in answer:
-        row["memcpy"] = answer["memcpy"]
+    for name in ("eigen", "memcpy", "plain sum"):
+        if name in answer:
+            row[name] = answer[name]
     for times in row.values():
         if isinstance(times, dict):
             times.pop("ratio", None)
@@ -66,7 +68,8 @@ def arranged(answer: dict) -> dict:
 
 def is_native(case: Case) -> bool:
     """The C++ part has one thread, and operators rather than models and patterns."""
-    return case.threads == 1 and not isinstance(case, Encoder) and case.operator != PATTERN
+    of_plugin = isinstance(case, (Encoder, Recurrent)) or case.operator == PATTERN
+    return case.threads == 1 and not of_plugin
 
 
 def measure(

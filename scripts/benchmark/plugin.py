@@ -16,16 +16,12 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
 
 from ..models import minilm
 from ..side_by_side import CPU, OCTET, open_session, register_octet
+from . import elementwise, recurrent
 from .cases import Case, Encoder, Product, Quantize
-from .chains import (
-    NODES,
-    floor_model,
-    nodes_of_unit,
-    number_of_units,
-    product_model,
-    quantize_model,
-    random_integers,
-)
+from .chains import floor_model, nodes_of_unit, number_of_units, product_model, quantize_model
+from .elementwise import Elementwise, elementwise_model
+from .graph import NODES, random_integers
+from .recurrent import Recurrent, recurrent_model
 
 TURN_US = 300  # of one session: what the clock and the Python call cost does not count
 LEAST_TURNS, LEAST_SLOW_TURNS = 5, 2
@@ -187,6 +183,41 @@ class Chain:
         return row
 
 
+class Nodes:
+    """The sessions of a model of equal nodes, with all extents fixed."""
+
+    def __init__(self, case: Elementwise | Recurrent) -> None:
+        self._units = case.nodes if isinstance(case, Recurrent) else NODES
+        if isinstance(case, Recurrent):
+            model, self._arrays = recurrent_model(case), recurrent.arrays(case)
+        else:
+            model, self._arrays = elementwise_model(case), elementwise.arrays(case)
+        self._sessions = {
+            name: open_chain(model, provider, case.threads, self._units)
+            for name, provider in (("octet", OCTET), ("onnxruntime", CPU))
+        }
+
+    def measure(self, case: Elementwise | Recurrent, seconds: float) -> dict:
+        turns, results = {}, []
+        shape = next(iter(self._sessions.values())).get_outputs()[0].shape
+        element = case.integer if isinstance(case, Elementwise) else "float"
+        others = np.zeros(shape, numpy_type(element))
+        for name, session in self._sessions.items():
+            first = np.zeros_like(others)
+            binding = session.io_binding()
+            for key, array in self._arrays.items():
+                bind(binding.bind_input, key, array)
+            for value in session.get_outputs():
+                bind(binding.bind_output, value.name, first if value.name == "Y0" else others)
+            run = partial(session.run_with_iobinding, binding)
+            turns[name] = Turns(run, self._units, case.threads)
+            results.append(first)
+        row = compare(turns, seconds)
+        if isinstance(case, Elementwise):
+            row["differing"] = count_differing(*results)
+        return row
+
+
 class WholeModel:
     """The sessions of a real model."""
 
@@ -229,8 +260,15 @@ def rows_of(case: Product | Quantize) -> int:
     return case.m if isinstance(case, Product) else case.rows
 
 
+def is_compared(case: Case) -> bool:
+    """onnxruntime has kernels for these."""
+    return not isinstance(case, Elementwise) or case.operator not in elementwise.NATIVE_ONLY
+
+
 def model_of(case: Case) -> Case:
     """Equal for cases that one model serves."""
+    if isinstance(case, (Elementwise, Recurrent)):
+        return case
     if isinstance(case, Product):
         return replace(case, m=0)
     if isinstance(case, Quantize):
@@ -243,11 +281,14 @@ def measure(
 ) -> Iterator[tuple[Case, dict]]:
     ort.set_default_logger_severity(3)
     register_octet(library)
-    for _, group in groupby(sorted(cases, key=lambda c: repr(model_of(c))), key=model_of):
+    compared = filter(is_compared, cases)
+    for _, group in groupby(sorted(compared, key=lambda c: repr(model_of(c))), key=model_of):
         served = list(group)
         try:
             if isinstance(served[0], Encoder):
                 model = WholeModel(served)
+            elif isinstance(served[0], (Elementwise, Recurrent)):
+                model = Nodes(served[0])
             else:
                 model = Chain(served, copies_of(served[0]))
             for case in served:
