@@ -13,8 +13,8 @@ namespace octet::ort {
 class GroupCompute : public OrtNodeComputeInfo {
  public:
   GroupCompute(std::shared_ptr<Session> session, const std::vector<Step>& steps, const std::vector<std::string>& inputs,
-               const std::vector<std::string>& outputs)
-      : OrtNodeComputeInfo{}, session_(session), program_(std::move(session), steps, inputs, outputs) {
+               const std::vector<std::string>& outputs, const std::vector<SymbolicType>& types)
+      : OrtNodeComputeInfo{}, session_(session), program_(std::move(session), steps, inputs, outputs, types) {
     ort_version_supported = kApiLevel;
     CreateState = [](OrtNodeComputeInfo* self, OrtNodeComputeContext*, void** state) {
       *state = self;  // none of its own
@@ -38,6 +38,15 @@ std::vector<std::string> names(const std::vector<const OrtValueInfo*>& values) {
   for (const OrtValueInfo* value : values)
     result.emplace_back(value ? get<const char*>(ort_api().GetValueInfoName, value) : "");
   return result;
+}
+
+std::vector<SymbolicType> types_of(const std::vector<const OrtValueInfo*>& values) {
+  std::vector<SymbolicType> types;
+  for (const OrtValueInfo* value : values) {
+    types.emplace_back();
+    if (value) types.back() = read_symbolic_type(get<const OrtTypeInfo*>(ort_api().GetValueInfoTypeInfo, value));
+  }
+  return types;
 }
 
 /// A name that tells a group from all others. (The group itself has no outputs where nobody uses what it computes.)
@@ -195,14 +204,15 @@ std::unique_ptr<GroupCompute> Ep::compile(const OrtGraph* graph_handle, const Or
   if (!refusal_.empty()) throw Error(ErrorCode::invalid_argument, refusal_);
   const OrtApi& api = ort_api();
   const Graph graph = read_graph(graph_handle);
-  const std::vector<std::string> inputs = names(get_list(api.Node_GetNumInputs, api.Node_GetInputs, fused_node));
+  const auto input_values = get_list(api.Node_GetNumInputs, api.Node_GetInputs, fused_node);
+  const std::vector<std::string> inputs = names(input_values);
   const std::vector<std::string> outputs = names(get_list(api.Node_GetNumOutputs, api.Node_GetOutputs, fused_node));
   const auto found = claimed_.find(first_output(graph));
   if (found == claimed_.end())
     throw Error(ErrorCode::internal, "Octet: compiling a group of nodes that was not claimed");
   std::vector<Step> steps = found->second->steps;
   set_constants(graph, steps);
-  auto compute = std::make_unique<GroupCompute>(session_, steps, inputs, outputs);
+  auto compute = std::make_unique<GroupCompute>(session_, steps, inputs, outputs, types_of(input_values));
   compiled_[get<const char*>(api.Node_GetName, fused_node)] = found->second->nodes;
   return compute;
 }

@@ -183,6 +183,16 @@ ValueInfo read_type(const OrtTypeInfo* info) {
   return type;
 }
 
+SymbolicType read_symbolic_type(const OrtTypeInfo* info) {
+  SymbolicType result{read_type(info), {}};
+  if (!result.type.dims || result.type.dims->empty()) return result;
+  const auto* tensor = get<const OrtTensorTypeAndShapeInfo*>(ort_api().CastTypeInfoToTensorInfo, info);
+  std::vector<const char*> symbols(result.type.dims->size());
+  check(ort_api().GetSymbolicDimensions(tensor, symbols.data(), symbols.size()));
+  for (const char* symbol : symbols) result.symbols.emplace_back(symbol ? symbol : "");
+  return result;
+}
+
 ValueInfo read_constant(const OrtValue* value) {
   // A constant without elements has no data, but is a constant all the same.
   static constexpr char kNoData = 0;

@@ -66,6 +66,13 @@ std::vector<NodeSummary> read_nested_nodes(const Graph& graph);
 /// Type and extents of a tensor type; absent (undefined) where it is none.
 ValueInfo read_type(const OrtTypeInfo* info);
 
+/// A type whose unknown extents may have names, such as "batch".
+struct SymbolicType {
+  ValueInfo type;                    ///< extents are -1 where not known
+  std::vector<std::string> symbols;  ///< by dimension; "" where it has no name
+};
+SymbolicType read_symbolic_type(const OrtTypeInfo* info);
+
 /// Type, extents and data of a constant. The data is the tensor's.
 ValueInfo read_constant(const OrtValue* value);
 

@@ -41,12 +41,25 @@ class NodeReader {
     return step;
   }
 
+  std::vector<SymbolicType> input_types(const Step& step) const {
+    std::vector<SymbolicType> types(step.inputs.size());
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (!step.inputs[i].empty())
+        types[i] = read_symbolic_type(type_info(ort_api().KernelInfo_GetInputTypeInfo, i).get());
+    return types;
+  }
+
  private:
+  using TypeInfo = std::unique_ptr<OrtTypeInfo, void (*)(OrtTypeInfo*)>;
+
+  template <class Getter>
+  TypeInfo type_info(Getter getter, std::size_t i) const {
+    return {get<OrtTypeInfo*>(getter, info_, i), ort_api().ReleaseTypeInfo};
+  }
+
   template <class Getter>
   ValueInfo read_type_of(Getter getter, std::size_t i) const {
-    const std::unique_ptr<OrtTypeInfo, void (*)(OrtTypeInfo*)> type(get<OrtTypeInfo*>(getter, info_, i),
-                                                                    ort_api().ReleaseTypeInfo);
-    return read_type(type.get());
+    return read_type(type_info(getter, i).get());
   }
 
   ValueInfo read_input(std::size_t i) const {
@@ -105,8 +118,8 @@ class NodeReader {
 
 class NodeKernel : public OrtKernelImpl {
  public:
-  NodeKernel(std::shared_ptr<Session> session, const Step& step)
-      : OrtKernelImpl{}, program_(std::move(session), {step}, step.inputs, step.outputs) {
+  NodeKernel(std::shared_ptr<Session> session, const Step& step, const std::vector<SymbolicType>& types)
+      : OrtKernelImpl{}, program_(std::move(session), {step}, step.inputs, step.outputs, types) {
     ort_version_supported = kApiLevel;
     for (const ValueInfo& input : step.node.inputs) is_held_.push_back(input.constant != nullptr);
     Compute = [](OrtKernelImpl* self, OrtKernelContext* context) {
@@ -132,7 +145,9 @@ Status create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** ker
     const auto* ep = get<const OrtEp*>(ep_api().KernelInfo_GetEp, info);
     const std::shared_ptr<Session> session = Ep::session_of(ep);
     session->announce();
-    *kernel = new NodeKernel(session, NodeReader(op, info).read());
+    const NodeReader reader(op, info);
+    const Step step = reader.read();
+    *kernel = new NodeKernel(session, step, reader.input_types(step));
   });
 }
 

@@ -211,7 +211,8 @@ struct OrtApi {
   Status (*GetTensorElementType)(const OrtTensorTypeAndShapeInfo*, ONNXTensorElementDataType*);
   Status (*GetDimensionsCount)(const OrtTensorTypeAndShapeInfo*, std::size_t*);
   Status (*GetDimensions)(const OrtTensorTypeAndShapeInfo*, std::int64_t*, std::size_t);
-  UnusedSlot unused_63[6];
+  Status (*GetSymbolicDimensions)(const OrtTensorTypeAndShapeInfo*, const char**, std::size_t);
+  UnusedSlot unused_64[5];
   Status (*CreateCpuMemoryInfo)(OrtAllocatorType, OrtMemType, OrtMemoryInfo**);
   UnusedSlot unused_70[15];
   Status (*KernelInfoGetAttribute_float)(const OrtKernelInfo*, const char* name, float*);

@@ -14,6 +14,7 @@ OCTET_SLOT(OrtApi, CastTypeInfoToTensorInfo, 55);
 OCTET_SLOT(OrtApi, GetTensorElementType, 60);
 OCTET_SLOT(OrtApi, GetDimensionsCount, 61);
 OCTET_SLOT(OrtApi, GetDimensions, 62);
+OCTET_SLOT(OrtApi, GetSymbolicDimensions, 63);
 OCTET_SLOT(OrtApi, CreateCpuMemoryInfo, 69);
 OCTET_SLOT(OrtApi, KernelInfoGetAttribute_float, 85);
 OCTET_SLOT(OrtApi, KernelInfoGetAttribute_int64, 86);

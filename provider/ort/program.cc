@@ -54,7 +54,8 @@ class Program::FrameLease {
 };
 
 Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& steps,
-                 const std::vector<std::string>& inputs, const std::vector<std::string>& outputs)
+                 const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                 const std::vector<SymbolicType>& types)
     : session_(std::move(session)), is_read_(inputs.size()), num_outputs_(static_cast<int>(outputs.size())) {
   std::unordered_map<std::string, int> slots;
   for (const std::vector<std::string>* names : {&inputs, &outputs})
@@ -79,6 +80,8 @@ Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& step
     most_arguments_ = std::max({most_arguments_, step.inputs.size() + step.outputs.size()});
     operations_.push_back(std::move(operation));
   }
+  warm_up(types, {});
+  for (const auto& values : session_->settings().warmup) warm_up(types, values);
 }
 
 Program::~Program() {
@@ -108,6 +111,31 @@ void Program::run(OrtKernelContext* context) const {
     TensorView* results = gather(operation.inputs, frame.values, arguments);
     gather(operation.outputs, frame.values, results);
     operation.op->run(*frame.plans[i], arguments, operation.inputs.size(), results, call);
+  }
+}
+
+void Program::warm_up(const std::vector<SymbolicType>& types, const std::map<std::string, std::int64_t>& values) const {
+  FrameLease lease(*this);
+  Frame& frame = *lease;
+  std::vector<std::vector<std::int64_t>> extents(is_read_.size());
+  for (std::size_t i = 0; i < is_read_.size(); ++i) {
+    frame.values[i] = TensorView();
+    if (!is_read_[i]) continue;
+    const SymbolicType& input = types[i];
+    if (!input.type.dims) return;
+    extents[i] = *input.type.dims;
+    for (std::size_t d = 0; d < extents[i].size(); ++d) {
+      const auto found = extents[i][d] < 0 ? values.find(input.symbols[d]) : values.end();
+      if (found != values.end()) extents[i][d] = found->second;
+      if (extents[i][d] < 0) return;
+    }
+    frame.values[i] = TensorView(nullptr, input.type.dtype, extents[i]);
+  }
+  try {
+    plan(frame);
+  } catch (const Error& error) {
+    // Declared shapes may be wrong: the run, which knows the true ones, decides.
+    log(session_->logger(), ORT_LOGGING_LEVEL_WARNING, std::string("no plan beforehand: ") + error.what());
   }
 }
 

@@ -1,6 +1,7 @@
 // Operators in their order of execution, over the values of one node of ONNX Runtime: a claimed node, or a fused group.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,9 +17,10 @@ namespace octet::ort {
 class Program {
  public:
   /// Builds the operators; constants are in node.inputs[i].constant of the steps. `inputs` and `outputs` name the
-  /// values of the ONNX Runtime node in its order ("" where absent).
+  /// values of the ONNX Runtime node in its order ("" where absent). Plans are made at once where `types`, of the
+  /// inputs, tell all extents, and for the values of their symbols that the option `warmup` gives.
   Program(std::shared_ptr<Session> session, const std::vector<Step>& steps, const std::vector<std::string>& inputs,
-          const std::vector<std::string>& outputs);
+          const std::vector<std::string>& outputs, const std::vector<SymbolicType>& types);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -45,6 +47,7 @@ class Program {
 
   class FrameLease;
 
+  void warm_up(const std::vector<SymbolicType>& types, const std::map<std::string, std::int64_t>& values) const;
   void plan(Frame& frame) const;
   std::size_t place_outputs(OrtKernelContext* context, Frame& frame) const;
   void place_temporaries(std::uint8_t* memory, Frame& frame) const;

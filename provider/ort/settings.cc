@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <vector>
 
 #include "provider/ort/api.hpp"
@@ -69,6 +70,27 @@ void set_report(const Given& given, Settings& settings) {
   if (!given.value.empty() && !std::ofstream(given.value)) given.fail("the path of a file that can be written");
 }
 
+/// "batch=1,sequence=128; batch=8,sequence=32"
+void set_warmup(const Given& given, Settings& settings) {
+  const auto fail = [&] {
+    given.fail("NAME=VALUE of symbolic dimensions, \"batch=1,sequence=128;batch=8,sequence=32\"");
+  };
+  std::istringstream shapes(given.value);
+  for (std::string shape; std::getline(shapes, shape, ';');) {
+    std::istringstream dims(shape);
+    std::map<std::string, std::int64_t>& values = settings.warmup.emplace_back();
+    for (std::string dim; std::getline(dims, dim, ',');) {
+      const std::size_t equals = dim.rfind('=');
+      if (equals == std::string::npos || equals == 0) fail();
+      std::int64_t& value = values[dim.substr(0, equals)];
+      const char* end = dim.data() + dim.size();
+      const auto [rest, error] = std::from_chars(dim.data() + equals + 1, end, value);
+      if (error != std::errc() || rest != end || value < 0) fail();
+    }
+    if (values.empty()) fail();
+  }
+}
+
 struct OptionDef {
   const char* name;
   void (*set)(const Given& given, Settings& settings);
@@ -77,7 +99,7 @@ constexpr OptionDef kOptions[] = {
     {"threads", set_threads},   {"backend", set_backend},
     {"accuracy", set_accuracy}, {"lstm_quantization", set_lstm_quantization},
     {"verbose", set_verbose},   {"min_coverage", set_min_coverage},
-    {"report", set_report},
+    {"report", set_report},     {"warmup", set_warmup},
 };
 
 /// The session's entries for this provider, by option name.

@@ -1,8 +1,10 @@
 // The provider's options.
 #pragma once
 
+#include <map>
 #include <octet/octet.hpp>
 #include <string>
+#include <vector>
 
 #include "provider/ort/ort_api.hpp"
 
@@ -19,6 +21,9 @@ struct Settings {
   bool trace_plans = false;  ///< and what runs those that are (the core does that for OCTET_VERBOSE=dispatch)
   double min_coverage = 0;   ///< least share of the model's quantized nodes that must run here, else no session
   std::string report;        ///< file that gets the run counters as JSON when the session ends; "": none
+
+  /// Values of the model's symbolic dimensions, for which plans are made with the session.
+  std::vector<std::map<std::string, std::int64_t>> warmup;
 
   Options operator_options() const { return {1, backend, accuracy, lstm_quantization}; }
 };

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
-from graphs import Graph, add_product, add_quantizer, add_unsupported, random_weights
+from graphs import MICROSOFT, Graph, add_product, add_quantizer, add_unsupported, random_weights
 from octet_sessions import ROOT, octet_session, run_profiled
 
 PREFIX = "ep.octetexecutionprovider."
@@ -28,6 +28,7 @@ def feeds(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 WHOLE_NUMBER = "a whole number from 0 (all of the session's threads) to 1024"
+NAMED_VALUES = 'NAME=VALUE of symbolic dimensions, "batch=1,sequence=128;batch=8,sequence=32"'
 SHARE = "a share of the quantized nodes from 0 to 1"
 WRONG = [
     ("threads", "many", WHOLE_NUMBER),
@@ -43,6 +44,11 @@ WRONG = [
     ("min_coverage", "1.5", SHARE),
     ("min_coverage", "-0.1", SHARE),
     ("min_coverage", "nan", SHARE),
+    ("warmup", "batch", NAMED_VALUES),
+    ("warmup", "batch=x", NAMED_VALUES),
+    ("warmup", "batch=-1", NAMED_VALUES),
+    ("warmup", "rows=4;;rows=5", NAMED_VALUES),
+    ("warmup", "=4", NAMED_VALUES),
     ("report", "/nowhere/at/all.json", "the path of a file that can be written"),
 ]
 
@@ -71,7 +77,7 @@ def test_unknown_option_lists_the_known(rng: np.random.Generator) -> None:
     with pytest.raises(Exception) as failure:
         octet_session(product_model(rng), {"thread": "1"})
     assert "unknown option 'thread'" in str(failure.value)
-    for name in ("threads", "backend", "accuracy", "lstm_quantization", "verbose", "min_coverage", "report"):
+    for name in ("threads", "backend", "accuracy", "lstm_quantization", "verbose", "min_coverage", "report", "warmup"):
         assert name in str(failure.value)
 
 
@@ -153,6 +159,34 @@ def test_report_of_a_session_that_never_ran(rng: np.random.Generator, tmp_path: 
     content = json.loads(report.read_text())
     assert content["runs"] == 0
     assert [o["backend"] for o in content["operators"]] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("rows", "warmup", "is_planned"),
+    [
+        ("rows", {}, False),
+        ("rows", {"warmup": "rows=4"}, True),
+        ("rows", {"warmup": "rows=4,other=2; rows=0"}, True),
+        ("rows", {"warmup": "columns=4"}, False),
+        (4, {}, True),
+    ],
+)
+def test_plans_are_made_with_the_session(
+    rng: np.random.Generator, tmp_path: Path, rows: int | str, warmup: dict[str, str], is_planned: bool
+) -> None:
+    """For extents that are known, or that the option tells; groups and single nodes alike."""
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", np.float32, [rows, 16]))
+    graph.output(add_product(graph, a, random_weights(rng, (16, 8)))[-1], np.float32)
+    parameters = [graph.constant(value) for value in (np.float32(0.1), np.uint8(3))] * 2
+    inputs = [graph.input("b", np.uint8, [rows, 16]), *parameters]
+    graph.output(graph.add("QLinearSigmoid", inputs, domain=MICROSOFT)[0], np.uint8)
+    report = tmp_path / "report.json"
+    session = octet_session(graph.model(), {"report": str(report), **warmup})
+    del session
+    operators = json.loads(report.read_text())["operators"]
+    assert [o["op_type"] for o in operators].count("QLinearSigmoid") == 1 and len(operators) == 3
+    assert all((o["backend"] != "") == is_planned for o in operators)
 
 
 SCRIPT = """
