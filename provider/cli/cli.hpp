@@ -25,7 +25,8 @@ class UsageError : public std::runtime_error {
 int print_version(bool json);
 int print_ops(const std::string& name, bool json);
 
-struct ExplainArguments {
+/// What to look at: one node or the nodes of a model.
+struct TargetArguments {
   std::string target;  ///< an operator's name, a node as JSON (*.json), or a model (*.onnx)
   std::string domain;
   std::int64_t opset_version = 0;  ///< 0: the newest
@@ -39,7 +40,15 @@ struct ExplainArguments {
   std::int32_t threads = 1;
   bool json = false;
 };
-int explain(const ExplainArguments& arguments);
+int explain(const TargetArguments& arguments);
+
+struct BenchArguments {
+  TargetArguments target;
+  std::vector<std::int32_t> threads = {1};
+  double seconds = 0.2;  ///< for each node, number of threads, and state of the caches
+  bool cold = false;     ///< also with everything driven out of the caches before each run
+};
+int bench(const BenchArguments& arguments);
 
 /// The operator table, parsed: the array that octet.h describes at octet_ops_json().
 const Json& ops();

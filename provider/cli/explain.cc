@@ -1,4 +1,4 @@
-// `octet explain`.
+// `octet explain`, and what it shares with other commands that look at nodes.
 #include <fstream>
 #include <iostream>
 
@@ -18,7 +18,9 @@ Json read_json(const std::string& path) {
   return Json::parse(file);
 }
 
-void print_text(const Json& node) {
+}  // namespace
+
+void print_node(const Json& node) {
   std::cout << node["op_type"].get<std::string>();
   if (const std::string name = node["name"]; !name.empty()) std::cout << " '" << name << "'";
   std::cout << ": ";
@@ -35,18 +37,7 @@ void print_text(const Json& node) {
   for (const auto& reason : decision["reasons"]) std::cout << "  " << reason.get<std::string>() << '\n';
 }
 
-int explain_node(const NodeSpec& spec, bool json) {
-  const Json result = explained(spec.node, spec.options);
-  if (json)
-    std::cout << result.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  else
-    print_text(result);
-  return kDone;
-}
-
-void print_model_text(const Json& result) {
-  for (const auto& node : result["nodes"]) print_text(node);
-  const Json& summary = result["summary"];
+void print_summary(const Json& summary) {
   std::cout << summary["nodes"] << " nodes, " << summary["of_octet"] << " of Octet's operators, "
             << summary["explained"] << " explained\n";
   for (const auto& [backend, count] : summary["backends"].items())
@@ -55,16 +46,7 @@ void print_model_text(const Json& result) {
     std::cout << "  " << op << ": " << count << " nodes whose outputs neither ONNX nor Octet can infer\n";
 }
 
-int explain_model(const ExplainArguments& arguments) {
-  const Json result = explained_model(arguments);
-  if (arguments.json)
-    std::cout << result.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-  else
-    print_model_text(result);
-  return kDone;
-}
-
-}  // namespace
+void print_json(const Json& json) { std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n'; }
 
 Json explained(const Node& node, const Options& options) {
   const Operator op(node, options);
@@ -90,17 +72,33 @@ Json explained(const Node& node, const Options& options) {
        {{"backend", decision.backend}, {"implementation", decision.implementation}, {"reasons", decision.reasons}}}};
 }
 
-int explain(const ExplainArguments& arguments) {
-  if (ends_with(arguments.target, ".onnx")) return explain_model(arguments);
+Json examined(const TargetArguments& arguments, const Examine& examine) {
+  if (ends_with(arguments.target, ".onnx")) return examined_model(arguments, examine);
   if (!arguments.dims.empty()) throw UsageError("--dim is for models");
-  if (!ends_with(arguments.target, ".json")) return explain_node(node_from_arguments(arguments), arguments.json);
   NodeSpec spec;
-  try {
-    spec = node_from_json(read_json(arguments.target), arguments);
-  } catch (const Json::exception& error) {
-    throw std::runtime_error(arguments.target + ": " + error.what());
+  if (ends_with(arguments.target, ".json")) {
+    try {
+      spec = node_from_json(read_json(arguments.target), arguments);
+    } catch (const Json::exception& error) {
+      throw std::runtime_error(arguments.target + ": " + error.what());
+    }
+  } else {
+    spec = node_from_arguments(arguments);
   }
-  return explain_node(spec, arguments.json);
+  return examine(spec.node, spec.options);
+}
+
+int explain(const TargetArguments& arguments) {
+  const Json result = examined(arguments, explained);
+  if (arguments.json) {
+    print_json(result);
+  } else if (result.contains("nodes")) {
+    for (const auto& node : result["nodes"]) print_node(node);
+    print_summary(result["summary"]);
+  } else {
+    print_node(result);
+  }
+  return kDone;
 }
 
 }  // namespace octet::cli

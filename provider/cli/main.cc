@@ -18,7 +18,7 @@ constexpr const char* kExitCodes =
     "  OCTET_MAX_CPU_ISA  AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_VNNI or AVX512_CORE_AMX: use nothing above it\n"
     "  OCTET_VERBOSE      dispatch: a line on stderr for each decision";
 
-constexpr const char* kExplainHelp =
+constexpr const char* kTargetHelp =
     "Inputs are given in the operator's order, one --input each:\n"
     "  uint8[128,768]        comes with each run\n"
     "  int8[768,768]=random  a constant of random values (the same ones each time)\n"
@@ -30,14 +30,19 @@ constexpr const char* kExplainHelp =
     "   \"inputs\": [{\"type\": \"uint8\", \"shape\": [128,768]}, {\"type\": \"float\", \"shape\": [], \"constant\": "
     "0.02}, null],\n"
     "   \"outputs\": [\"float\"]}\n"
-    "\"constant\" is \"random\", a number, or the array of all elements.\n\n"
+    "\"constant\" is \"random\", a number, or the array of all elements.\n\n";
+
+constexpr const char* kExplainExamples =
     "Examples:\n"
     "  octet explain MatMulInteger --input 'uint8[128,768]' --input 'int8[768,768]=random'\n"
     "  octet explain model.onnx --dim batch=1 --dim sequence=128";
 
-void add_explain(CLI::App& app, ExplainArguments& arguments) {
-  auto* command = app.add_subcommand("explain", "Say which backend computes a node, or each node of a model, and why");
-  command->footer(kExplainHelp);
+constexpr const char* kBenchExamples =
+    "Examples:\n"
+    "  octet bench MatMulInteger --input 'uint8[128,768]' --input 'int8[768,768]=random' --threads 1,2 --cold\n"
+    "  octet bench model.onnx --dim batch=1 --dim sequence=128 --json";
+
+void add_target(CLI::App* command, TargetArguments& arguments) {
   command->add_option("target", arguments.target, "Name of an operator, or a file: node.json or model.onnx")
       ->required();
   command->add_option("--input,-i", arguments.inputs, "An input of the operator, see below");
@@ -53,8 +58,26 @@ void add_explain(CLI::App& app, ExplainArguments& arguments) {
       ->check(CLI::IsMember({"auto", "onednn", "vector", "eigen"}));
   command->add_option("--accuracy", arguments.accuracy, "May bits be given up for speed?")
       ->check(CLI::IsMember({"exact", "fast"}));
-  command->add_option("--threads", arguments.threads, "Threads of a run")->check(CLI::Range(1, 1024));
   command->add_flag("--json", arguments.json, "Write JSON");
+}
+
+void add_explain(CLI::App& app, TargetArguments& arguments) {
+  auto* command = app.add_subcommand("explain", "Say which backend computes a node, or each node of a model, and why");
+  command->footer(std::string(kTargetHelp) + kExplainExamples);
+  add_target(command, arguments);
+  command->add_option("--threads", arguments.threads, "Threads of a run")->check(CLI::Range(1, 1024));
+}
+
+void add_bench(CLI::App& app, BenchArguments& arguments) {
+  auto* command =
+      app.add_subcommand("bench", "Measure how long a node takes, or each node of a model, with random data");
+  command->footer(std::string(kTargetHelp) + kBenchExamples);
+  add_target(command, arguments.target);
+  command->add_option("--threads", arguments.threads, "Numbers of threads, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--seconds", arguments.seconds, "Time for each measurement")->check(CLI::Range(0.0, 3600.0));
+  command->add_flag("--cold", arguments.cold, "Also with everything driven out of the caches before each run");
 }
 
 int run(int argc, char** argv) {
@@ -71,8 +94,10 @@ int run(int argc, char** argv) {
   auto* ops_command = app.add_subcommand("ops", "List the operators");
   ops_command->add_option("name", name, "Only this operator, with its whole definition");
   ops_command->add_flag("--json", json, "Write every definition whole, as JSON");
-  ExplainArguments arguments;
-  add_explain(app, arguments);
+  TargetArguments explain_arguments;
+  add_explain(app, explain_arguments);
+  BenchArguments bench_arguments;
+  add_bench(app, bench_arguments);
 
   try {
     app.parse(argc, argv);
@@ -81,7 +106,8 @@ int run(int argc, char** argv) {
   }
   if (version || version_command->parsed()) return print_version(json);
   if (ops_command->parsed()) return print_ops(name, json);
-  if (app.got_subcommand("explain")) return explain(arguments);
+  if (app.got_subcommand("explain")) return explain(explain_arguments);
+  if (app.got_subcommand("bench")) return bench(bench_arguments);
   std::cerr << app.help();
   return kUsage;
 }

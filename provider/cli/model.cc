@@ -1,4 +1,4 @@
-// `octet explain model.onnx`: shapes by ONNX's inference with our schemas, then each node of the table on its own.
+// The nodes of a model: shapes by ONNX's inference with our schemas, then each node of the table on its own.
 #include "provider/cli/model.hpp"
 
 #include <onnx/onnx_pb.h>
@@ -123,24 +123,25 @@ void infer_shapes(onnx::ModelProto& model) {
   } while (fold_shapes(*model.mutable_graph()));
 }
 
-class Explainer {
+class Examiner {
  public:
-  Explainer(const onnx::ModelProto& model, const ExplainArguments& arguments)
-      : directory_(std::filesystem::path(arguments.target).parent_path()),
+  Examiner(const onnx::ModelProto& model, const TargetArguments& arguments, const Examine& examine)
+      : examine_(examine),
+        directory_(std::filesystem::path(arguments.target).parent_path()),
         options_{arguments.threads, arguments.backend, arguments.accuracy} {
     for (const auto& opset : model.opset_import()) opsets_[domain_name(opset.domain())] = opset.version();
     for (const auto& op : ops()) known_.insert(key(op["domain"], op["name"]));
     add_values(model.graph());
   }
 
-  Json explain(const onnx::GraphProto& graph) {
+  Json examine(const onnx::GraphProto& graph) {
     Json nodes = Json::array();
     std::map<std::string, int> backends;
     std::map<std::string, int> unknown;
     for (const auto& node : graph.node()) {
       if (!has_schema(node)) ++unknown[key(node.domain(), node.op_type())];
       if (known_.count(key(node.domain(), node.op_type())) == 0) continue;
-      Json result = explain(node);
+      Json result = examine(node);
       if (result.contains("decision")) ++backends[result["decision"]["backend"]];
       nodes.push_back(std::move(result));
     }
@@ -183,12 +184,12 @@ class Explainer {
     for (const auto& symbol : symbols) advice_ += (advice_.empty() ? ": give --dim " : " --dim ") + symbol + "=...";
   }
 
-  Json explain(const onnx::NodeProto& proto) {
+  Json examine(const onnx::NodeProto& proto) {
     Json failed = {
         {"name", proto.name()}, {"op_type", proto.op_type()}, {"domain", domain_name(proto.domain())}, {"error", ""}};
     try {
       NodeSpec spec = spec_of(proto);
-      return explained(spec.node, options_);
+      return examine_(spec.node, options_);
     } catch (const std::exception& error) {
       failed["error"] = error.what();
       return failed;
@@ -236,6 +237,7 @@ class Explainer {
     return info;
   }
 
+  const Examine& examine_;
   std::filesystem::path directory_;
   Options options_;
   std::map<std::string, std::int64_t> opsets_;
@@ -247,7 +249,7 @@ class Explainer {
 
 }  // namespace
 
-Json explained_model(const ExplainArguments& arguments) {
+Json examined_model(const TargetArguments& arguments, const Examine& examine) {
   if (!arguments.inputs.empty() || !arguments.attributes.empty() || !arguments.outputs.empty())
     throw UsageError("--input, --output and --attribute describe one node, not a model");
   onnx::ModelProto model = read_model(arguments.target);
@@ -255,7 +257,7 @@ Json explained_model(const ExplainArguments& arguments) {
   const int nodes = model.graph().node_size();
   infer_shapes(model);
   Json result = {{"model", arguments.target}};
-  result.update(Explainer(model, arguments).explain(model.graph()));
+  result.update(Examiner(model, arguments, examine).examine(model.graph()));
   result["summary"]["nodes"] = nodes;
   return result;
 }

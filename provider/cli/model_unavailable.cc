@@ -3,8 +3,8 @@
 
 namespace octet::cli {
 
-Json explained_model(const ExplainArguments&) {
-  throw std::runtime_error("this octet was built without ONNX (OCTET_BUILD_ONNX): it explains nodes, not models");
+Json examined_model(const TargetArguments&, const Examine&) {
+  throw std::runtime_error("this octet was built without ONNX (OCTET_BUILD_ONNX): it knows nodes, not models");
 }
 
 }  // namespace octet::cli

@@ -62,19 +62,6 @@ bool is_real(DataType type) {
          type == DataType::bfloat16;
 }
 
-/// Integers over their whole range, reals such as scales have. The same ones on every call.
-std::unique_ptr<unsigned char[]> random_elements(DataType type, std::size_t count) {
-  std::mt19937 generator(1);  // NOLINT(bugprone-random-generator-seed): the same ones on purpose
-  if (is_real(type)) {
-    std::vector<double> values(std::max<std::size_t>(count, 1));
-    for (double& value : values) value = 0.001 + static_cast<double>(generator() % 1000) / 1000;
-    return filled(type, count, values);
-  }
-  auto data = allocated(type, count);
-  for (std::size_t i = 0; i < bytes_of(type, count); ++i) data[i] = static_cast<unsigned char>(generator() >> 24);
-  return data;
-}
-
 /// The newest definition of that name, as JSON.
 const Json& find_definition(const std::string& domain, const std::string& name, std::int64_t opset_version) {
   const Json* found = nullptr;
@@ -177,7 +164,7 @@ void add_input(NodeSpec& spec, const Json& json, std::size_t index) {
   spec.node.inputs.push_back(std::move(info));
 }
 
-Options options_of(const ExplainArguments& arguments) {
+Options options_of(const TargetArguments& arguments) {
   return {arguments.threads, arguments.backend, arguments.accuracy};
 }
 
@@ -258,6 +245,18 @@ std::unique_ptr<unsigned char[]> filled(DataType type, std::size_t count, const 
   return data;
 }
 
+std::unique_ptr<unsigned char[]> random_elements(DataType type, std::size_t count) {
+  std::mt19937 generator(1);  // NOLINT(bugprone-random-generator-seed): the same ones on purpose
+  if (is_real(type)) {
+    std::vector<double> values(std::max<std::size_t>(count, 1));
+    for (double& value : values) value = 0.001 + static_cast<double>(generator() % 1000) / 1000;
+    return filled(type, count, values);
+  }
+  auto data = allocated(type, count);
+  for (std::size_t i = 0; i < bytes_of(type, count); ++i) data[i] = static_cast<unsigned char>(generator() >> 24);
+  return data;
+}
+
 DataType parse_type(const std::string& name) {
   constexpr std::int32_t kLast = static_cast<std::int32_t>(DataType::int2);
   for (std::int32_t i = 1; i <= kLast; ++i)
@@ -271,7 +270,7 @@ std::string to_string(DataType type, const std::vector<std::int64_t>& dims) {
   return text + "]";
 }
 
-NodeSpec node_from_arguments(const ExplainArguments& arguments) {
+NodeSpec node_from_arguments(const TargetArguments& arguments) {
   NodeSpec spec;
   spec.options = options_of(arguments);
   const std::string& target = arguments.target;
@@ -293,7 +292,7 @@ NodeSpec node_from_arguments(const ExplainArguments& arguments) {
   return spec;
 }
 
-NodeSpec node_from_json(const Json& json, const ExplainArguments& arguments) {
+NodeSpec node_from_json(const Json& json, const TargetArguments& arguments) {
   NodeSpec spec;
   spec.options = options_of(arguments);
   const auto opset_version = json.value("opset_version", std::int64_t{0});

@@ -85,7 +85,7 @@ void run_all(double seconds) {
 int main(int argc, char** argv) {
   try {
     omp_set_num_threads(1);
-    octet::benchmark::run_all(argc > 1 ? std::atof(argv[1]) : 0.2);
+    octet::benchmark::run_all(argc > 1 ? std::strtod(argv[1], nullptr) : 0.2);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "octet_bench: %s\n", error.what());
     return 1;

@@ -211,6 +211,41 @@ def test_explain_model_without_its_dimensions(octet: Octet, tmp_path: Path) -> N
         assert "--dim batch=" in node["error"]
 
 
+# --- bench -----------------------------------------------------------------------------------------------------------
+
+
+def test_bench_node(octet: Octet) -> None:
+    node = ("com.microsoft.MatMulIntegerToFloat", "-i", "uint8[4,64]", "-i", "int8[64,32]=random")
+    node += ("-i", "float[]", "-i", "float[32]=random")
+    quick = ("--seconds", "0.01", "--threads", "1,2", "--cold")
+    result = octet.json("bench", *node, *quick)
+    assert result["decision"]["backend"] in BACKENDS and result["outputs"] == ["float[4,32]"]
+    kinds = [(times["threads"], times["caches"]) for times in result["times"]]
+    assert kinds == [(1, "warm"), (1, "cold"), (2, "warm"), (2, "cold")]
+    for times in result["times"]:
+        assert 0 < times["min_us"] <= times["median_us"] <= times["p95_us"] and times["first_us"] > 0
+    text = octet.run("bench", *node, "--seconds", "0.01")
+    assert "MatMulIntegerToFloat" in text and "1 threads, warm" in text
+
+
+def test_bench_model(octet: Octet, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(quantized_model(WEIGHTS), path)
+    result = octet.json("bench", str(path), "--dim", "batch=5", "--seconds", "0.01")
+    assert [len(node.get("times", [])) for node in result["nodes"] if "error" not in node] != []
+    for node in result["nodes"]:
+        assert ("times" in node) != ("error" in node)
+    assert "4 nodes" in octet.run("bench", str(path), "--dim", "batch=5", "--seconds", "0.01")
+
+
+def test_wrong_bench(octet: Octet) -> None:
+    node = ("MatMulInteger", "-i", "uint8[4,64]", "-i", "int8[64,32]=random")
+    for wrong in (("--threads", "0"), ("--threads", "1,x"), ("--seconds", "-1"), ("--seconds", "long")):
+        octet.run("bench", *node, *wrong, code=USAGE)
+    octet.run("bench", "NoSuchOperator", code=USAGE)
+    octet.run("bench", "MatMulInteger", "-i", "uint8[4,64]", "-i", "int8[65,32]=random", code=FAILED)
+
+
 def test_wrong_models(octet: Octet, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     octet.run("explain", str(path), code=FAILED)
