@@ -54,22 +54,16 @@ class UnaryPlan final : public Plan {
     if (elements_ == 0) return;
     const auto* x = inputs[kX].as<const std::uint8_t>();
     auto* y = outputs[0].as<std::uint8_t>();
-    if (table_) return look_up(call, table_->data(), x, y);
+    if (table_) return look_up(call, loops_, table_->data(), x, elements_, y);
     ByteFunction function = function_;
     function.set_parameters(inputs[kXScale], has_x_zero_point_ ? inputs[kXZeroPoint] : TensorView(), inputs[kYScale],
                             has_y_zero_point_ ? inputs[kYZeroPoint] : TensorView());
-    look_up(call, memo_.table(loops_, function).data(), x, y);
+    look_up(call, loops_, memo_.table(loops_, function).data(), x, elements_, y);
   }
 
  private:
   static bool has_input(const PlanRequest& request, std::size_t i) {
     return i < request.inputs.size() && request.inputs[i].present();
-  }
-
-  void look_up(const Call& call, const std::uint8_t* table, const std::uint8_t* x, std::uint8_t* y) const {
-    for_each_part(call, elements_, 4096, 0.04, [&](std::int64_t begin, std::int64_t end) {
-      loops_.loops.lookup(table, {1, static_cast<std::size_t>(end - begin), x + begin, 0, y + begin, 0});
-    });
   }
 
   const UnaryLoops loops_;
@@ -99,9 +93,7 @@ class UnaryKernel final : public Kernel {
   }
 
   std::unique_ptr<const Plan> plan(const PlanRequest& request) const override {
-    Choice<UnaryLoops> choice = dispatch<UnaryLoops>(
-        request.options, request.label,
-        {{"onednn", offer_onednn_unary}, {"vector", offer_vector_unary}, {"eigen", offer_eigen_unary}});
+    Choice<UnaryLoops> choice = choose_unary_loops(request.options, request.label);
     choice.decision.implementation = choice.chosen->implementation;
     if (request.outputs[0].elements() == 0) choice.decision = {"none", "empty output", {}};
     return std::make_unique<UnaryPlan>(std::move(choice.decision), *choice.chosen, request, function_, is_constant_);
@@ -113,6 +105,18 @@ class UnaryKernel final : public Kernel {
 };
 
 }  // namespace
+
+Choice<UnaryLoops> choose_unary_loops(const Options& options, const std::string& label) {
+  return dispatch<UnaryLoops>(
+      options, label, {{"onednn", offer_onednn_unary}, {"vector", offer_vector_unary}, {"eigen", offer_eigen_unary}});
+}
+
+void look_up(const Call& call, const UnaryLoops& loops, const std::uint8_t* table, const std::uint8_t* x,
+             std::int64_t elements, std::uint8_t* y) {
+  for_each_part(call, elements, 4096, 0.04, [&](std::int64_t begin, std::int64_t end) {
+    loops.loops.lookup(table, {1, static_cast<std::size_t>(end - begin), x + begin, 0, y + begin, 0});
+  });
+}
 
 std::unique_ptr<const Kernel> make_unary_kernel(const NodeContext& node) { return std::make_unique<UnaryKernel>(node); }
 

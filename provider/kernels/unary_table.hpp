@@ -31,4 +31,11 @@ struct ByteFunction {
   void make_table(const UnaryLoops& loops, std::uint8_t* table) const;
 };
 
+/// The loops of the backend that computes functions of bytes.
+Choice<UnaryLoops> choose_unary_loops(const Options& options, const std::string& label);
+
+/// y = table[x], on the caller's threads; y may be x.
+void look_up(const Call& call, const UnaryLoops& loops, const std::uint8_t* table, const std::uint8_t* x,
+             std::int64_t elements, std::uint8_t* y);
+
 }  // namespace octet::core

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "provider/ort/api.hpp"
+#include "provider/ort/byte_function.hpp"
 #include "provider/ort/program.hpp"
 
 namespace octet::ort {
@@ -12,23 +13,22 @@ namespace octet::ort {
 /// A fused group, compiled.
 class GroupCompute : public OrtNodeComputeInfo {
  public:
-  GroupCompute(std::shared_ptr<Session> session, const std::vector<Step>& steps, const std::vector<std::string>& inputs,
-               const std::vector<std::string>& outputs, const std::vector<SymbolicType>& types)
-      : OrtNodeComputeInfo{}, session_(session), program_(std::move(session), steps, inputs, outputs, types) {
+  GroupCompute(std::shared_ptr<Session> session, std::unique_ptr<const Computation> computation)
+      : OrtNodeComputeInfo{}, session_(std::move(session)), computation_(std::move(computation)) {
     ort_version_supported = kApiLevel;
     CreateState = [](OrtNodeComputeInfo* self, OrtNodeComputeContext*, void** state) {
       *state = self;  // none of its own
       return guard([&] { static_cast<GroupCompute*>(self)->session_->announce(); });
     };
     Compute = [](OrtNodeComputeInfo* self, void*, OrtKernelContext* context) {
-      return guard([&] { static_cast<GroupCompute*>(self)->program_.run(context); });
+      return guard([&] { static_cast<GroupCompute*>(self)->computation_->run(context); });
     };
     ReleaseState = [](OrtNodeComputeInfo*, void*) {};
   }
 
  private:
   std::shared_ptr<Session> session_;
-  Program program_;
+  std::unique_ptr<const Computation> computation_;
 };
 
 namespace {
@@ -192,7 +192,7 @@ void Ep::remember(const Graph& graph, const Claims& claims) {
   claimed_.clear();
   for (const Group& group : claims.groups) {
     auto claimed = std::make_shared<ClaimedGroup>();
-    claimed->steps = group.steps;
+    claimed->group = group;
     claimed->nodes = count(graph, group.nodes);
     for (const int node : group.nodes)
       for (const int output : graph.nodes[node].outputs)
@@ -210,9 +210,15 @@ std::unique_ptr<GroupCompute> Ep::compile(const OrtGraph* graph_handle, const Or
   const auto found = claimed_.find(first_output(graph));
   if (found == claimed_.end())
     throw Error(ErrorCode::internal, "Octet: compiling a group of nodes that was not claimed");
-  std::vector<Step> steps = found->second->steps;
+  const Group& group = found->second->group;
+  std::vector<Step> steps = group.steps;
   set_constants(graph, steps);
-  auto compute = std::make_unique<GroupCompute>(session_, steps, inputs, outputs, types_of(input_values));
+  std::unique_ptr<const Computation> computation;
+  if (group.is_byte_function)
+    computation = std::make_unique<ByteFunction>(session_, steps, inputs);
+  else
+    computation = std::make_unique<Program>(session_, steps, inputs, outputs, types_of(input_values));
+  auto compute = std::make_unique<GroupCompute>(session_, std::move(computation));
   compiled_[get<const char*>(api.Node_GetName, fused_node)] = found->second->nodes;
   return compute;
 }

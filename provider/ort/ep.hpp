@@ -33,7 +33,7 @@ class Ep : public OrtEp {
   };
   /// A group between GetCapability and Compile.
   struct ClaimedGroup {
-    std::vector<Step> steps;
+    Group group;
     NodeCounts nodes;
   };
   static NodeCounts count(const Graph& graph, const std::vector<int>& nodes);

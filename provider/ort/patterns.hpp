@@ -27,8 +27,9 @@ struct Step {
 
 /// Nodes of the graph that run as one.
 struct Group {
-  std::vector<int> nodes;   ///< in topological order
-  std::vector<Step> steps;  ///< in the order of execution
+  std::vector<int> nodes;         ///< in topological order
+  std::vector<Step> steps;        ///< in the order of execution
+  bool is_byte_function = false;  ///< to run as one table (byte_function.hpp)
 };
 
 /// Whether Octet has a kernel for a step, with these types and extents.

@@ -7,15 +7,12 @@
 #include "provider/ort/api.hpp"
 
 namespace octet::ort {
-namespace {
 
 std::string decision_line(const std::string& label, const Decision& decision) {
   std::string line = label + ": " + decision.backend + " " + decision.implementation;
   for (const std::string& reason : decision.reasons) line += "; " + reason;
   return line;
 }
-
-}  // namespace
 
 /// A frame for the time of one run.
 class Program::FrameLease {

@@ -13,19 +13,28 @@
 
 namespace octet::ort {
 
-/// Immutable; any number of threads may run it at the same time.
-class Program {
+/// What runs a node of ONNX Runtime. Immutable; any number of threads may run it at the same time.
+class Computation {
+ public:
+  virtual ~Computation() = default;
+  virtual void run(OrtKernelContext* context) const = 0;
+};
+
+/// "QGemm 'fc1': vector product:avx2; onednn: ..."
+std::string decision_line(const std::string& label, const Decision& decision);
+
+class Program final : public Computation {
  public:
   /// Builds the operators; constants are in node.inputs[i].constant of the steps. `inputs` and `outputs` name the
   /// values of the ONNX Runtime node in its order ("" where absent). Plans are made at once where `types`, of the
   /// inputs, tell all extents, and for the values of their symbols that the option `warmup` gives.
   Program(std::shared_ptr<Session> session, const std::vector<Step>& steps, const std::vector<std::string>& inputs,
           const std::vector<std::string>& outputs, const std::vector<SymbolicType>& types);
-  ~Program();
+  ~Program() override;
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  void run(OrtKernelContext* context) const;
+  void run(OrtKernelContext* context) const override;
 
  private:
   /// Values are numbered: the node's inputs, its outputs, then what lives only inside.
