@@ -228,12 +228,21 @@ void OperatorState::check_outputs(const PlanEntry& entry, const TensorView* outp
 
 void OperatorState::run(const PlanEntry& entry, const TensorView* given, std::size_t num_given,
                         const TensorView* outputs, const Call& call) const {
-  with_inputs(given, num_given, [&](const TensorView* inputs) {
-    for (std::size_t i = 0; i < constants_.size(); ++i)
-      if (inputs[i].data == nullptr && !constants_[i].given && elements(inputs[i]) > 0)
-        throw Error(ErrorCode::invalid_argument, input_label(i) + " has no data");
-    entry.plan->run(call, inputs, outputs);
-  });
+  with_inputs(given, num_given, [&](const TensorView* inputs) { run_complete(entry, inputs, outputs, call); });
+}
+
+std::vector<TensorView> OperatorState::constants() const {
+  std::vector<TensorView> views(constants_.size());
+  fill_constants(nullptr, 0, views.data());
+  return views;
+}
+
+void OperatorState::run_complete(const PlanEntry& entry, const TensorView* inputs, const TensorView* outputs,
+                                 const Call& call) const {
+  for (const std::size_t i : varying_)
+    if (inputs[i].data == nullptr && elements(inputs[i]) > 0)
+      throw Error(ErrorCode::invalid_argument, input_label(i) + " has no data");
+  entry.plan->run(call, inputs, outputs);
   runs_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -35,6 +35,13 @@ class OperatorState {
   void run(const PlanEntry& entry, const TensorView* inputs, std::size_t num_inputs, const TensorView* outputs,
            const Call& call) const;
 
+  std::size_t num_inputs() const noexcept { return constants_.size(); }
+  /// One view for each of num_inputs(): the constants', and absent ones for the caller to fill in.
+  std::vector<TensorView> constants() const;
+  /// run() of inputs that began as constants().
+  void run_complete(const PlanEntry& entry, const TensorView* inputs, const TensorView* outputs,
+                    const Call& call) const;
+
   /// Throws unless the outputs have the types and extents of the plan.
   void check_outputs(const PlanEntry& entry, const TensorView* outputs, std::size_t num_outputs) const;
 

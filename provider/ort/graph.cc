@@ -203,13 +203,17 @@ ValueInfo read_constant(const OrtValue* value) {
 
 TensorView read_tensor(const OrtValue* value) {
   TensorView view;
+  read_tensor(value, view);
+  return view;
+}
+
+void read_tensor(const OrtValue* value, TensorView& view) {
   ONNXTensorElementDataType dtype{};
   std::size_t rank = 0;
   check(ort_api().GetTensorElementTypeAndShapeDataReference(value, &dtype, &view.dims, &rank));
   view.dtype = static_cast<DataType>(dtype);
   view.rank = static_cast<std::int32_t>(rank);
   view.data = const_cast<void*>(get<const void*>(ort_api().GetTensorData, value));
-  return view;
 }
 
 }  // namespace octet::ort

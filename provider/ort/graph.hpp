@@ -78,5 +78,6 @@ ValueInfo read_constant(const OrtValue* value);
 
 /// A tensor's type, extents and data. Valid as long as the tensor.
 TensorView read_tensor(const OrtValue* value);
+void read_tensor(const OrtValue* value, TensorView& view);
 
 }  // namespace octet::ort

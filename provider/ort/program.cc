@@ -18,6 +18,8 @@ std::string decision_line(const std::string& label, const Decision& decision) {
 class Program::FrameLease {
  public:
   explicit FrameLease(const Program& program) : program_(program) {
+    frame_.reset(program.last_frame_.exchange(nullptr, std::memory_order_acquire));
+    if (frame_) return;
     {
       const std::lock_guard<std::mutex> lock(program.mutex_);
       if (!program.frames_.empty()) {
@@ -26,14 +28,14 @@ class Program::FrameLease {
         return;
       }
     }
-    frame_ = std::make_unique<Frame>();
-    frame_->values.resize(static_cast<std::size_t>(program.num_values_));
-    frame_->arguments.resize(program.most_arguments_);
-    frame_->plans.resize(program.operations_.size());
-    frame_->bytes.resize(frame_->values.size());
-    frame_->offsets.resize(frame_->values.size());
+    frame_ = program.make_frame();
   }
   ~FrameLease() {
+    Frame* none = nullptr;
+    if (program_.last_frame_.compare_exchange_strong(none, frame_.get(), std::memory_order_release)) {
+      frame_.release();
+      return;
+    }
     try {
       const std::lock_guard<std::mutex> lock(program_.mutex_);
       program_.frames_.push_back(std::move(frame_));
@@ -53,7 +55,9 @@ class Program::FrameLease {
 Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& steps,
                  const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                  const std::vector<SymbolicType>& types)
-    : session_(std::move(session)), is_read_(inputs.size()), num_outputs_(static_cast<int>(outputs.size())) {
+    : session_(std::move(session)),
+      num_inputs_(static_cast<int>(inputs.size())),
+      num_outputs_(static_cast<int>(outputs.size())) {
   std::unordered_map<std::string, int> slots;
   for (const std::vector<std::string>* names : {&inputs, &outputs})
     for (const std::string& name : *names) {
@@ -66,15 +70,12 @@ Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& step
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       const bool is_given = !step.inputs[i].empty() && step.node.inputs[i].constant == nullptr;
       operation.inputs.push_back(is_given ? slots.at(step.inputs[i]) : kAbsent);
-      if (is_given && operation.inputs.back() < static_cast<int>(inputs.size()))
-        is_read_[operation.inputs.back()] = true;
     }
     for (const std::string& name : step.outputs) {
       const bool is_new = !name.empty() && slots.emplace(name, num_values_).second;
       num_values_ += is_new ? 1 : 0;
       operation.outputs.push_back(name.empty() ? kAbsent : slots.at(name));
     }
-    most_arguments_ = std::max({most_arguments_, step.inputs.size() + step.outputs.size()});
     operations_.push_back(std::move(operation));
   }
   warm_up(types, {});
@@ -87,37 +88,69 @@ Program::~Program() {
   } catch (const std::exception&) {
     // Out of memory: the report lacks these operators.
   }
+  delete last_frame_.load();
+}
+
+std::unique_ptr<Program::Frame> Program::make_frame() const {
+  auto frame = std::make_unique<Frame>();
+  const auto num_values = static_cast<std::size_t>(num_values_);
+  frame->views.resize(num_values);
+  frame->bytes.resize(num_values);
+  frame->offsets.resize(num_values);
+  frame->arguments.resize(operations_.size());
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    const Operation& operation = operations_[i];
+    Frame::Arguments& arguments = frame->arguments[i];
+    arguments.inputs = operation.op->constants();
+    arguments.outputs.resize(operation.outputs.size());
+    for (std::size_t k = 0; k < arguments.inputs.size(); ++k)
+      if (operation.inputs[k] != kAbsent) frame->views[operation.inputs[k]].push_back(&arguments.inputs[k]);
+    for (std::size_t k = 0; k < arguments.outputs.size(); ++k)
+      if (operation.outputs[k] != kAbsent) frame->views[operation.outputs[k]].push_back(&arguments.outputs[k]);
+  }
+  return frame;
 }
 
 void Program::run(OrtKernelContext* context) const {
   FrameLease lease(*this);
   Frame& frame = *lease;
-  for (std::size_t i = 0; i < is_read_.size(); ++i) {
-    if (!is_read_[i]) continue;
-    const auto* value = get<const OrtValue*>(ort_api().KernelContext_GetInput, context, i);
-    frame.values[i] = value ? read_tensor(value) : TensorView();
-  }
+  read_inputs(context, frame);
   plan(frame);
   const std::size_t bytes = place_outputs(context, frame);
   const core::Scratch temporaries(bytes);
   place_temporaries(temporaries.bytes(), frame);
   const Call call = session_->threads().lend(context);
   for (std::size_t i = 0; i < operations_.size(); ++i) {
-    const Operation& operation = operations_[i];
-    TensorView* arguments = frame.arguments.data();
-    TensorView* results = gather(operation.inputs, frame.values, arguments);
-    gather(operation.outputs, frame.values, results);
-    operation.op->run(*frame.plans[i], arguments, operation.inputs.size(), results, call);
+    const Frame::Arguments& arguments = frame.arguments[i];
+    operations_[i].op->run_complete(*arguments.plan, arguments.inputs.data(), arguments.outputs.data(), call);
   }
+}
+
+void Program::read_inputs(OrtKernelContext* context, Frame& frame) const {
+  for (int i = 0; i < num_inputs_; ++i)
+    for (TensorView* view : frame.views[i]) {
+      const auto* value = get<const OrtValue*>(ort_api().KernelContext_GetInput, context, static_cast<std::size_t>(i));
+      if (value)
+        read_tensor(value, *view);
+      else
+        *view = TensorView();
+    }
+}
+
+void Program::set_type(Frame& frame, int value, DataType dtype, const std::vector<std::int64_t>& dims) {
+  for (TensorView* view : frame.views[value]) *view = TensorView(nullptr, dtype, dims);
+}
+
+void Program::set_data(Frame& frame, int value, void* data) {
+  for (TensorView* view : frame.views[value]) view->data = data;
 }
 
 void Program::warm_up(const std::vector<SymbolicType>& types, const std::map<std::string, std::int64_t>& values) const {
   FrameLease lease(*this);
   Frame& frame = *lease;
-  std::vector<std::vector<std::int64_t>> extents(is_read_.size());
-  for (std::size_t i = 0; i < is_read_.size(); ++i) {
-    frame.values[i] = TensorView();
-    if (!is_read_[i]) continue;
+  std::vector<std::vector<std::int64_t>> extents(static_cast<std::size_t>(num_inputs_));
+  for (int i = 0; i < num_inputs_; ++i) {
+    if (frame.views[i].empty()) continue;
     const SymbolicType& input = types[i];
     if (!input.type.dims) return;
     extents[i] = *input.type.dims;
@@ -126,7 +159,7 @@ void Program::warm_up(const std::vector<SymbolicType>& types, const std::map<std
       if (found != values.end()) extents[i][d] = found->second;
       if (extents[i][d] < 0) return;
     }
-    frame.values[i] = TensorView(nullptr, input.type.dtype, extents[i]);
+    set_type(frame, i, input.type.dtype, extents[i]);
   }
   try {
     plan(frame);
@@ -140,34 +173,34 @@ void Program::warm_up(const std::vector<SymbolicType>& types, const std::map<std
 void Program::plan(Frame& frame) const {
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     const Operation& operation = operations_[i];
-    gather(operation.inputs, frame.values, frame.arguments.data());
+    Frame::Arguments& arguments = frame.arguments[i];
     // Nearly always the last run's shapes: its plan, and the extents of its outputs, are then in the frame already.
-    if (frame.plans[i] && operation.op->fits(*frame.plans[i], frame.arguments.data(), operation.inputs.size()))
+    if (arguments.plan && operation.op->fits(*arguments.plan, arguments.inputs.data(), arguments.inputs.size()))
       continue;
-    auto entry = operation.op->plan(frame.arguments.data(), operation.inputs.size());
+    auto entry = operation.op->plan(arguments.inputs.data(), arguments.inputs.size());
     if (session_->settings().trace_plans)
       session_->trace(decision_line(operation.op->label(), entry->plan->decision()));
     for (std::size_t k = 0; k < operation.outputs.size(); ++k) {
-      if (operation.outputs[k] == kAbsent) continue;
+      const int value = operation.outputs[k];
+      if (value == kAbsent) continue;
       const core::TensorInfo& info = entry->outputs[k];
-      frame.values[operation.outputs[k]] = TensorView(nullptr, info.dtype, info.dims);
-      frame.bytes[operation.outputs[k]] = info.bytes();
+      set_type(frame, value, info.dtype, info.dims);
+      frame.bytes[value] = info.bytes();
     }
-    frame.plans[i] = std::move(entry);
+    arguments.plan = std::move(entry);
   }
 }
 
 /// Returns the bytes that the temporaries need.
 std::size_t Program::place_outputs(OrtKernelContext* context, Frame& frame) const {
   const OrtApi& api = ort_api();
-  const int first_output = static_cast<int>(is_read_.size());
-  const int first_temporary = first_output + num_outputs_;
-  for (int i = first_output; i < first_temporary; ++i) {
-    TensorView& view = frame.values[i];
-    if (!view.present()) continue;  // an optional output that is left out
+  const int first_temporary = num_inputs_ + num_outputs_;
+  for (int i = num_inputs_; i < first_temporary; ++i) {
+    if (frame.views[i].empty()) continue;  // an optional output that is left out
+    const TensorView& view = *frame.views[i].front();
     OrtValue* value = nullptr;
-    check(api.KernelContext_GetOutput(context, i - first_output, view.dims, view.rank, &value));
-    view.data = get<void*>(api.GetTensorMutableData, value);
+    check(api.KernelContext_GetOutput(context, i - num_inputs_, view.dims, view.rank, &value));
+    set_data(frame, i, get<void*>(api.GetTensorMutableData, value));
   }
   core::Layout layout;
   for (int i = first_temporary; i < num_values_; ++i) frame.offsets[i] = layout.add(frame.bytes[i]);
@@ -177,22 +210,17 @@ std::size_t Program::place_outputs(OrtKernelContext* context, Frame& frame) cons
 // Our own free list and not KernelContext_GetScratchBuffer: that memory is mapped anew in every run, and each page of
 // it faults.
 void Program::place_temporaries(std::uint8_t* memory, Frame& frame) const {
-  for (int i = static_cast<int>(is_read_.size()) + num_outputs_; i < num_values_; ++i)
-    frame.values[i].data = memory + frame.offsets[i];
-}
-
-TensorView* Program::gather(const std::vector<int>& slots, const std::vector<TensorView>& values, TensorView* views) {
-  for (const int slot : slots) *views++ = slot == kAbsent ? TensorView() : values[slot];
-  return views;
+  for (int i = num_inputs_ + num_outputs_; i < num_values_; ++i) set_data(frame, i, memory + frame.offsets[i]);
 }
 
 std::vector<OperatorRecord> Program::records() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  FrameLease lease(*this);  // the last run's
+  const Frame& frame = *lease;
   std::vector<OperatorRecord> records;
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     OperatorRecord record{operations_[i].name, operations_[i].op->op().name, "", "", operations_[i].op->runs()};
-    if (!frames_.empty() && frames_.back()->plans[i]) {
-      const Decision& decision = frames_.back()->plans[i]->plan->decision();
+    if (const auto& entry = frame.arguments[i].plan) {
+      const Decision& decision = entry->plan->decision();
       record.backend = decision.backend;
       record.implementation = decision.implementation;
     }

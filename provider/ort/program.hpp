@@ -1,6 +1,7 @@
 // Operators in their order of execution, over the values of one node of ONNX Runtime: a claimed node, or a fused group.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,32 +46,39 @@ class Program final : public Computation {
     std::vector<int> outputs;  ///< kAbsent where absent
   };
 
-  /// The memory of one run, kept for the next.
+  /// The memory of one run, kept for the next. Views stand where the operators read them: to copy a view just after it
+  /// was written costs more than to write it again, as the processor cannot forward such stores to a wider load.
   struct Frame {
-    std::vector<TensorView> values;
-    std::vector<TensorView> arguments;
-    std::vector<std::shared_ptr<const core::PlanEntry>> plans;  ///< one for each operation; own the outputs' extents
-    std::vector<std::size_t> bytes;                             ///< by value, of what the operations write
-    std::vector<std::size_t> offsets;                           ///< by value, of temporaries in the scratch buffer
+    struct Arguments {
+      std::vector<TensorView> inputs;  ///< constants in their places
+      std::vector<TensorView> outputs;
+      std::shared_ptr<const core::PlanEntry> plan;  ///< of the last run; owns the extents of the outputs
+    };
+    std::vector<Arguments> arguments;             ///< by operation
+    std::vector<std::vector<TensorView*>> views;  ///< by value: its places in `arguments`
+    std::vector<std::size_t> bytes;               ///< by value, of what the operations write
+    std::vector<std::size_t> offsets;             ///< by value, of temporaries in the scratch buffer
   };
 
   class FrameLease;
 
+  std::unique_ptr<Frame> make_frame() const;
   void warm_up(const std::vector<SymbolicType>& types, const std::map<std::string, std::int64_t>& values) const;
+  void read_inputs(OrtKernelContext* context, Frame& frame) const;
   void plan(Frame& frame) const;
   std::size_t place_outputs(OrtKernelContext* context, Frame& frame) const;
   void place_temporaries(std::uint8_t* memory, Frame& frame) const;
-  /// The values in `slots`, one after the other; returns the end.
-  static TensorView* gather(const std::vector<int>& slots, const std::vector<TensorView>& values, TensorView* views);
+  static void set_type(Frame& frame, int value, DataType dtype, const std::vector<std::int64_t>& dims);
+  static void set_data(Frame& frame, int value, void* data);
   std::vector<OperatorRecord> records() const;
 
   std::shared_ptr<Session> session_;
   std::vector<Operation> operations_;
-  std::vector<bool> is_read_;  ///< by input of the node
+  int num_inputs_ = 0;  ///< of the node
   int num_outputs_ = 0;
   int num_values_ = 0;
-  std::size_t most_arguments_ = 0;
-  mutable std::mutex mutex_;  ///< guards frames_
+  mutable std::atomic<Frame*> last_frame_{nullptr};  ///< the one given back last, so that one thread needs no lock
+  mutable std::mutex mutex_;                         ///< guards frames_
   mutable std::vector<std::unique_ptr<Frame>> frames_;
 };
 
