@@ -8,6 +8,7 @@
 #include "provider/ort/api.hpp"
 #include "provider/ort/byte_function.hpp"
 #include "provider/ort/qdq.hpp"
+#include "provider/ort/tails.hpp"
 
 namespace octet::ort {
 namespace {
@@ -48,7 +49,8 @@ Claims claim_nodes(const Graph& graph, const HasKernel& has_kernel, Session& ses
   if (can_fuse) {
     const auto supports = [&](const Step& step) { return is_supported(step, session); };
     claims.groups = match_products(graph, supports, partition);
-    for (Group& group : match_byte_functions(graph, supports, partition)) claims.groups.push_back(std::move(group));
+    for (const auto match : {match_byte_functions, match_tails})
+      for (Group& group : match(graph, supports, partition)) claims.groups.push_back(std::move(group));
   }
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const GraphNode& node = graph.nodes[i];

@@ -175,6 +175,12 @@ constexpr int kMostRegisters = 3;
 #endif
 constexpr std::int64_t kWide = kMostRegisters * kBytes;
 
+// What the processor fetches on its own is the next line, but rows may be pages apart.
+constexpr std::int64_t kRowsAhead = 16;
+inline void prefetch(const std::uint8_t* p, const std::uint8_t* end) {
+  if (p < end) _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+}
+
 /// totals = the sums of n columns, up to kRegisters registers of them, and `more`; there is room for whole registers.
 template <bool kSigned, int kRegisters = kMostRegisters>
 void sum_some_columns(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
@@ -187,7 +193,10 @@ void sum_some_columns(const std::uint8_t* x, std::int64_t rows, std::int64_t str
     const std::int64_t stop = row + kRowsOfWords < rows ? row + kRowsOfWords : rows;
     Columns<kSigned, kRegisters> sums;
     if (rest == 0)
-      for (std::int64_t i = row; i < stop; ++i) sums.add(x + i * stride);
+      for (std::int64_t i = row; i < stop; ++i) {
+        for (int k = 0; k < kRegisters; ++k) prefetch(x + (i + kRowsAhead) * stride + k * kBytes, end);
+        sums.add(x + i * stride);
+      }
     else
       for (std::int64_t i = row; i < stop; ++i) sums.add(x + i * stride, rest, end);
     sums.store(row == 0, more, totals);
