@@ -8,14 +8,18 @@
 namespace octet::core {
 namespace {
 
-// Many rows: one block of columns at a time, so that the sums wait for the epilogue in the L1 cache. Few rows: as many
-// columns as one call can take.
+// Many rows: one block of columns at a time, so that the sums wait for the epilogue in the L1 cache. Few rows, or
+// weights that are read from afar for some rows only: as many columns as one call can take.
 constexpr std::int64_t kRowBlock = 48;
 // Up to here reading the weights in their own order costs less than packing them first.
-constexpr std::int64_t kPlainRows = 2;
+constexpr std::int64_t kPlainRows = 4;
+constexpr std::int64_t kPlainColumns = 1024;
 
 std::int64_t columns_at_a_time(const ProductRequest& request) {
-  return request.m > 6 ? vector::kColumnBlock : cached_columns(request.n, request.k);
+  if (request.weights_of_run && request.m <= kPlainRows && cpu_isa_level() >= Isa::avx512_core_vnni)
+    return kPlainColumns;
+  const std::int64_t few = request.weights_of_run ? kRowBlock : 6;
+  return request.m > few ? vector::kColumnBlock : cached_columns(request.n, request.k);
 }
 
 class VectorProduct final : public Product {

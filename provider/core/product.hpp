@@ -14,7 +14,8 @@ namespace octet::core {
 struct ProductRequest {
   std::int64_t m;  ///< rows that share the weights
   std::int64_t n;
-  std::int64_t k;  ///< at least 1
+  std::int64_t k;               ///< at least 1
+  bool weights_of_run = false;  ///< row-major, to be packed in each run or to be read as they are
 };
 
 /// Immutable; run() may be called by many threads.

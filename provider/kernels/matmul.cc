@@ -28,8 +28,8 @@ void merge_where_possible(const MatMulNode& node, const PlanRequest& request, Ma
   shape.merge_batch_into_rows();
 }
 
-Choice<Product> choose_product(const PlanRequest& request, const MatMulShape& shape) {
-  const ProductRequest product{shape.m, shape.n, shape.k};
+Choice<Product> choose_product(const PlanRequest& request, const MatMulShape& shape, bool weights_of_run) {
+  const ProductRequest product{shape.m, shape.n, shape.k, weights_of_run};
   const Candidate<Product> onednn{"onednn", [=] { return offer_onednn_product(product); }};
   const Candidate<Product> vector{"vector", [=] { return offer_vector_product(product); }};
   const Candidate<Product> eigen{"eigen", [=] { return offer_eigen_product(product); }};
@@ -63,7 +63,7 @@ class MatMulKernel final : public Kernel {
     } else if (shape.k == 0) {
       product.decision = {"none", "sums over nothing", {}};
     } else {
-      product = choose_product(request, shape);
+      product = choose_product(request, shape, weights_ == nullptr && !node_.transpose_b);
       product.decision.implementation = product.chosen->implementation();
     }
     return std::make_unique<MatMulPlan>(node_, request, std::move(shape), weights_, std::move(product));

@@ -73,19 +73,31 @@ void sum_columns(const std::int8_t* block, std::int64_t groups, std::int32_t* su
   for (int v = 0; v < kVectors; ++v) _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + v * 8), totals[v]);
 }
 
+// Whole blocks of a row-major matrix, row after row as memory has them: in columns of blocks each row would be a cache
+// line far from the last, which no hardware guesses. Returns the first row that is not packed.
+std::int64_t pack_whole_rows(const std::uint8_t* b, std::int64_t row_stride, std::int64_t k, std::int64_t blocks,
+                             std::uint8_t flip, std::int8_t* packed) {
+  const std::int64_t block_bytes = padded_k(k) * kColumnBlock;
+  std::int64_t i = 0;
+  for (; i + kGroup <= k; i += kGroup)
+    for (std::int64_t block = 0; block < blocks; ++block)
+      pack_rows(b + i * row_stride + block * kColumnBlock, row_stride, flip,
+                packed + block * block_bytes + i * kColumnBlock);
+  return i;
+}
+
 }  // namespace
 
 void pack(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k,
           std::int64_t columns, std::uint8_t flip, std::int8_t* packed, std::int32_t* column_sum) {
+  const std::int64_t whole_blocks = column_stride == 1 ? columns / kColumnBlock : 0;
+  const std::int64_t whole_rows = pack_whole_rows(b, row_stride, k, whole_blocks, flip, packed);
   for (std::int64_t n = 0; n < columns; n += kColumnBlock) {
     const std::int64_t block_columns = columns - n < kColumnBlock ? columns - n : kColumnBlock;
     std::int8_t* block = packed + n * padded_k(k);
     const std::uint8_t* source = b + n * column_stride;
-    std::int64_t i = 0;
-    if (block_columns == kColumnBlock && column_stride == 1)
-      for (; i + kGroup <= k; i += kGroup)
-        pack_rows(source + i * row_stride, row_stride, flip, block + i * kColumnBlock);
-    else if (block_columns == kColumnBlock && row_stride == 1)
+    std::int64_t i = n < whole_blocks * kColumnBlock ? whole_rows : 0;
+    if (block_columns == kColumnBlock && row_stride == 1)
       for (; i + kGroup <= k; i += kGroup) pack_columns(source + i, column_stride, flip, block + i * kColumnBlock);
     for (; i < k; i += kGroup)
       pack_edge(source + i * row_stride, row_stride, column_stride, k - i, block_columns, flip,

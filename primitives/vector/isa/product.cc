@@ -160,56 +160,69 @@ void product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std:
 #if defined(__AVX512VNNI__)
 namespace {
 
-// Columns [0, columns) with at most 64 of them, for kRows rows. Interleaved vectors are used as they come, with their
-// columns in another order; the sums are put in order once at the end.
+constexpr std::int64_t kPlainBlocks = 16;  // of columns, whose sums stay in the L1 cache
+constexpr std::int64_t kPlainStep = 8;    // rows of weights for which a block's sums are taken up once
+
+// Up to kPlainBlocks blocks of columns for kRows rows, in the order of memory: row after row. Interleaved vectors are
+// used as they come, with their columns in another order; the sums are put in order once at the end.
 template <int kRows>
 void plain_pass(std::int64_t columns, std::int64_t k, const std::uint8_t* a, const PlainWeights& weights,
                 std::int64_t n, std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum) {
-  const __mmask64 mask = columns < kColumnBlock ? (__mmask64{1} << columns) - 1 : ~__mmask64{0};
+  const std::int64_t blocks = (columns + kColumnBlock - 1) / kColumnBlock;
+  const auto mask_of = [&](std::int64_t block) {
+    const std::int64_t rest = columns - block * kColumnBlock;
+    return rest < kColumnBlock ? (__mmask64{1} << rest) - 1 : ~__mmask64{0};
+  };
   const __m512i flips = _mm512_set1_epi8(static_cast<char>(weights.flip)), ones = _mm512_set1_epi8(1);
-  const auto row = [&](std::int64_t i) {
-    return _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, weights.b + i * weights.row_stride + n), flips);
-  };
-  Interleaved sums[kRows] = {}, column_sums = {};
-  const auto add_group = [&](const Interleaved& group, const auto& activations_of) {
+  Interleaved all_sums[kPlainBlocks][kRows + 1] = {};  // those of the columns come last
+  for (std::int64_t i = 0; i < k; i += kPlainStep)
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::uint8_t* b = weights.b + n + block * kColumnBlock;
+      const __mmask64 mask = mask_of(block);
+      const auto row = [&](std::int64_t at) {
+        if (at >= k) return _mm512_setzero_si512();
+        return _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, b + at * weights.row_stride), flips);
+      };
+      for (std::int64_t j = i + kPlainStep; j < i + 2 * kPlainStep && j < k; ++j)
+        _mm_prefetch(reinterpret_cast<const char*>(b + j * weights.row_stride), _MM_HINT_T0);
+      Interleaved sums[kRows + 1];
+#pragma GCC unroll 5
+      for (int m = 0; m <= kRows; ++m) sums[m] = all_sums[block][m];
+      for (std::int64_t j = i; j < i + kPlainStep && j < k; j += kGroup) {
+        const Interleaved group = interleave(row(j), row(j + 1), row(j + 2), row(j + 3));
+#pragma GCC unroll 5
+        for (int m = 0; m <= kRows; ++m) {
+          const std::uint8_t* four = a + m * k + j;
+          const __m512i broadcast =
+              m == kRows
+                  ? ones
+                  : _mm512_set1_epi32(static_cast<int>(k - j >= kGroup ? load_four(four) : load_tail(four, k - j)));
 #pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) column_sums.part[v] = _mm512_dpbusd_epi32(column_sums.part[v], ones, group.part[v]);
-#pragma GCC unroll 4
-    for (int m = 0; m < kRows; ++m) {
-      const __m512i broadcast = _mm512_set1_epi32(static_cast<int>(activations_of(m)));
-#pragma GCC unroll 4
-      for (int v = 0; v < 4; ++v) sums[m].part[v] = _mm512_dpbusd_epi32(sums[m].part[v], broadcast, group.part[v]);
+          for (int v = 0; v < 4; ++v) sums[m].part[v] = _mm512_dpbusd_epi32(sums[m].part[v], broadcast, group.part[v]);
+        }
+      }
+#pragma GCC unroll 5
+      for (int m = 0; m <= kRows; ++m) all_sums[block][m] = sums[m];
     }
-  };
-  constexpr std::int64_t kAhead = 16;  // rows: each is a cache line far from the last, which no hardware guesses
-  const std::int64_t full = k / kGroup * kGroup;
-  for (std::int64_t i = 0; i < full; i += kGroup) {
-    const std::int64_t ahead = i + kAhead < full ? i + kAhead : i;
-#pragma GCC unroll 4
-    for (std::int64_t j = 0; j < kGroup; ++j)
-      _mm_prefetch(reinterpret_cast<const char*>(weights.b + (ahead + j) * weights.row_stride + n), _MM_HINT_T0);
-    add_group(interleave(row(i), row(i + 1), row(i + 2), row(i + 3)), [&](int m) { return load_four(a + m * k + i); });
-  }
-  if (full < k) {
-    const __m512i none = _mm512_setzero_si512();
-    add_group(interleave(row(full), full + 1 < k ? row(full + 1) : none, full + 2 < k ? row(full + 2) : none, none),
-              [&](int m) { return load_tail(a + m * k + full, k - full); });
-  }
-  const auto store = [&](const Interleaved& values, std::int32_t* y) {
-    const Interleaved ordered = in_order(values);
-    for (int v = 0; v < 4; ++v)
-      _mm512_mask_storeu_epi32(y + 16 * v, static_cast<__mmask16>(mask >> (16 * v)), ordered.part[v]);
-  };
-  for (int m = 0; m < kRows; ++m) store(sums[m], acc + m * acc_stride);
-  store(column_sums, column_sum);
+  for (std::int64_t block = 0; block < blocks; ++block)
+    for (int m = 0; m <= kRows; ++m) {
+      const Interleaved ordered = in_order(all_sums[block][m]);
+      std::int32_t* y = (m == kRows ? column_sum : acc + m * acc_stride) + block * kColumnBlock;
+      for (int v = 0; v < 4; ++v)
+        _mm512_mask_storeu_epi32(y + 16 * v, static_cast<__mmask16>(mask_of(block) >> (16 * v)), ordered.part[v]);
+    }
 }
 
 }  // namespace
 
 bool plain_product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a,
                    const PlainWeights& weights, std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum) {
-  for (std::int64_t n = 0; n < columns; n += kColumnBlock) {
-    const std::int64_t count = columns - n < kColumnBlock ? columns - n : kColumnBlock;
+  // Parts of about one width: what the hardware fetches beyond a narrow one is gone when the next part wants it.
+  const std::int64_t blocks = (columns + kColumnBlock - 1) / kColumnBlock;
+  const std::int64_t parts = (blocks + kPlainBlocks - 1) / kPlainBlocks;
+  const std::int64_t width = (blocks + parts - 1) / parts * kColumnBlock;
+  for (std::int64_t n = 0; n < columns; n += width) {
+    const std::int64_t count = columns - n < width ? columns - n : width;
     for (std::int64_t m = 0; m < rows; m += 4) {
       constexpr decltype(&plain_pass<1>) kPasses[] = {plain_pass<1>, plain_pass<2>, plain_pass<3>, plain_pass<4>};
       const auto pass = kPasses[rows - m < 4 ? rows - m - 1 : 3];
