@@ -49,6 +49,7 @@ typedef struct octet_status octet_status;     /* an error */
 typedef struct octet_node octet_node;         /* the description of one operator */
 typedef struct octet_operator octet_operator; /* a node that is ready to run */
 typedef struct octet_call octet_call;         /* the inputs and outputs of a run */
+typedef struct octet_dqip octet_dqip;         /* a dynamically quantized inner product */
 
 /* ---- Numbers ---------------------------------------------------------------------------------------------------- */
 
@@ -110,6 +111,15 @@ OCTET_API uint64_t octet_op_count(void);
  * "kernel" is "none" where this version has the definition only. */
 OCTET_API octet_status* octet_ops_json(char* buffer, uint64_t* size);
 
+/* Checks a node and infers the types and shapes of its outputs as far as its definition and what is known of its inputs
+ * tell; for tools that work on graphs. `node` is an object:
+ *   {"domain": "com.microsoft", "op_type": "QGemm", "opset_version": 1, "name": "fc1", "attributes": {"transB": 1},
+ *    "inputs": [{"dtype": 2, "dims": [4, "batch", null]}, null, ...], "outputs": [...]}
+ * "domain", "name", "attributes" and "outputs" (what is declared of them) may be left out. A port is null where it is
+ * absent; without "dtype" (or with 0) its type is not known, without "dims" not even its rank. An extent is a number, a
+ * symbol or null. The result is an array of the outputs in the same form. */
+OCTET_API octet_status* octet_infer_json(const char* node, char* buffer, uint64_t* size);
+
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
 /* One of the numbers above; OCTET_OK for NULL. */
@@ -164,11 +174,12 @@ OCTET_API octet_status* octet_node_set_constant(octet_node* node, uint64_t index
  * absent. */
 OCTET_API octet_status* octet_node_set_output(octet_node* node, uint64_t index, int32_t dtype);
 
-/* How the operator is to run. Results never depend on "threads" and "backend".
+/* How the operator is to run. Results never depend on "threads", nor on "backend" where "accuracy" is "exact".
  *   "threads"   how many threads one run may use, "1" (the default) to "1024"
  *   "backend"   "auto" (the default), or "onednn", "vector" or "eigen" to allow nothing else
- *   "accuracy"  "exact" (the default), or "fast" to let operators give up bits for speed where their doc says so
- *   "lstm_quantization"  "per_row" (the default) or "per_tensor": scales of DynamicQuantizeLSTM's activations */
+ *   "accuracy"  "exact" (the default), or "fast" to allow operators other arithmetic where their doc says so
+ *   "lstm_quantization"  "per_row" (the default) or "per_tensor": scales of DynamicQuantizeLSTM's activations
+ *   "rowwise"    "0" (the default) or "1": DynamicQuantizeMatMul quantizes each row of A by its own range */
 OCTET_API octet_status* octet_node_set_option(octet_node* node, const char* key, const char* value);
 
 /* ---- Operator: a node that is ready to run ---------------------------------------------------------------------- */
@@ -227,6 +238,67 @@ OCTET_API octet_status* octet_call_run(octet_call* call);
 /* Copies an output of the last run, which succeeded and for which octet_call_set_output() did not give the memory, to
  * `data`, which is `size_bytes` long, at least the output's size. */
 OCTET_API octet_status* octet_call_copy_output(const octet_call* call, uint64_t index, void* data, uint64_t size_bytes);
+
+/* ---- The dynamically quantized inner product ---------------------------------------------------------------------
+ *
+ * C = activation(A B + bias): A is m x k, B is k x n, C is m x n, row-major, of any alignment. Rows of A are quantized
+ * to u8 and columns of B to s8, each by its own range, in each run; sums are exact; so a row's result does not depend
+ * on the other rows, nor on the CPU or the threads. <octet/inner_product.hpp> has the mathematics, error bounds
+ * included.
+ *
+ *   octet_dqip* product = octet_dqip_init(m, n, k, OCTET_TYPE_FLOAT, OCTET_TYPE_FLOAT, OCTET_TYPE_FLOAT, 1, 1, 0, 0);
+ *   octet_dqip_set_params(product, b, NULL, bias, NULL);
+ *   octet_dqip_forward(product, a, NULL, NULL, c);
+ *
+ * A product is for one thread at a time, except that any number of threads may call octet_dqip_forward() and
+ * octet_dqip_forward_rows() at the same time, each with a `buf` of its own, while none calls anything else. */
+
+/* A new product, or NULL where it is refused.
+ *   m, n, k         extents, each at most 2^40; any may be 0
+ *   type_a, type_c  OCTET_TYPE_FLOAT or OCTET_TYPE_BFLOAT16
+ *   type_b          FLOAT or INT8 where const_b is 1, FLOAT or BFLOAT16 where it is 0
+ *   const_b         1: B is given once, to octet_dqip_set_params(); 0: it comes with each run
+ *   bias            1: n floats are added to each row
+ *   activation      0 identity, 1 relu, 2 leaky_relu (slope), 3 restrict_range (lower, upper), 4 prelu (n slopes),
+ *                   5 elu (alpha), 6 hswish (shift, scale), 7 mish (threshold), 8 hard_sigmoid (scale, shift),
+ *                   9 swish (slope), 10 gelu; in parentheses its params
+ *   avoid_overflow  1: quantized B keeps to [-63, 63] instead of [-127, 127]; ignored where B is INT8 */
+OCTET_API octet_dqip* octet_dqip_init(uint64_t m, uint64_t n, uint64_t k, int32_t type_a, int32_t type_b,
+                                      int32_t type_c, int32_t const_b, int32_t bias, int32_t activation,
+                                      int32_t avoid_overflow);
+OCTET_API void octet_dqip_release(octet_dqip* product);
+
+/* "trans_b" (0, the default, or 1: B is n x k) or "threads" (1, the default, to 1024). Before octet_dqip_set_params().
+ */
+OCTET_API octet_status* octet_dqip_set_option(octet_dqip* product, const char* key, int64_t value);
+
+/* Bytes that the product holds: quantized weights with their sums and scales, bias, params, and after a run without
+ * `buf` the internal buffer. 0 for NULL. */
+OCTET_API uint64_t octet_dqip_internal_buffer_size(const octet_dqip* product);
+
+/* Bytes of `buf` that a run uses, for any alignment of it. 0 for NULL. */
+OCTET_API uint64_t octet_dqip_external_buffer_size(const octet_dqip* product);
+
+/* The implementation that runs, e.g. "vector product:avx512_core_vnni". Valid until the next call of this function or
+ * the release. NULL for NULL. */
+OCTET_API const char* octet_dqip_info(octet_dqip* product);
+
+/* Gives B and what belongs to it; everything is copied, and may be given again.
+ *   weight  const_b: k * n elements of type_b, required; else ignored, and this function is needed for bias and params
+ *           only: without it the bias is zero, and an activation with params is an error of the run
+ *   scale   n scales where B is INT8, required; else ignored
+ *   bias    n floats, or NULL for zeros; ignored where the product has no bias
+ *   params  of the activation, required where it has some */
+OCTET_API octet_status* octet_dqip_set_params(octet_dqip* product, const void* weight, const float* scale,
+                                              const float* bias, const float* params);
+
+/* Computes C. `b` is ignored, and may be NULL, where B is constant. `buf` has octet_dqip_external_buffer_size() bytes;
+ * NULL takes a buffer of the product's own, and is not for several threads at a time. C overlaps nothing else. */
+OCTET_API octet_status* octet_dqip_forward(octet_dqip* product, const void* a, const void* b, void* buf, void* c);
+
+/* The same for the first m rows of A and C; m is at most that of octet_dqip_init(). Nothing is packed again. */
+OCTET_API octet_status* octet_dqip_forward_rows(octet_dqip* product, uint64_t m, const void* a, const void* b,
+                                                void* buf, void* c);
 
 #ifdef __cplusplus
 }

@@ -138,18 +138,22 @@ struct Node {
   std::vector<ValueInfo> outputs;
 };
 
-/// How an operator is to run. Numbers never depend on threads or backend.
+/// How an operator is to run. Numbers never depend on threads, nor on the backend where the accuracy is "exact".
 struct Options {
   /// Threads that one run may use where the caller lends no parallel_for: 1 (the default) starts none.
   std::int32_t threads = 1;
   /// "auto", or one of "onednn", "vector", "eigen" to allow nothing else (an error where that one cannot do it).
   std::string backend = "auto";
-  /// "exact", or "fast": allows an operator to give up bits for speed where its documentation says so.
+  /// "exact", or "fast": allows an operator other arithmetic where its documentation says so.
   std::string accuracy = "exact";
   /// Scales of DynamicQuantizeLSTM's activations: "per_row", one for each row of X and of the state, so that a
   /// sequence's numbers do not depend on the batch; or "per_tensor", one for X and one at each step for all states, as
   /// onnxruntime has.
   std::string lstm_quantization = "per_row";
+  /// Lets DynamicQuantizeMatMul quantize each row of A (all but its last axis) by its own range, as
+  /// octet/inner_product.hpp defines it, and not the whole tensor by one, as onnxruntime does: a row's numbers then do
+  /// not depend on the other rows.
+  bool rowwise = false;
 };
 
 /// What the caller lends to one run.

@@ -6,11 +6,15 @@
 // function of the standard library compiled with AVX-512 there could be the copy that the linker keeps for everybody.
 #pragma once
 
+#include "primitives/vector/bfloat16_kernels.hpp"
 #include "primitives/vector/binary_kernels.hpp"
+#include "primitives/vector/float_kernels.hpp"
 #include "primitives/vector/lstm_kernels.hpp"
+#include "primitives/vector/lstm_training_kernels.hpp"
 #include "primitives/vector/matmul_kernels.hpp"
 #include "primitives/vector/quantize_kernels.hpp"
 #include "primitives/vector/reduce_kernels.hpp"
+#include "primitives/vector/rowwise_kernels.hpp"
 #include "primitives/vector/unary_kernels.hpp"
 
 namespace octet::vector {
@@ -22,9 +26,13 @@ struct Kernels {
   const BinaryKernels* binary;
   const ReduceKernels* reduce;
   const LstmKernels* lstm;
+  const RowwiseKernels* rowwise;
+  const LstmTrainingKernels* lstm_training;
+  const FloatKernels* floats;
   const UnaryKernels* unary;
   const UnaryKernels*
       unary_vbmi;  ///< for CPUs that have VBMI too (core::has_vbmi()); null where the set cannot have it
+  const Bfloat16Kernels* bfloat16;  ///< for CPUs that have AVX512_BF16 too (core::has_bf16()); null likewise
 };
 
 /// The kernels for core::cpu_isa_level().

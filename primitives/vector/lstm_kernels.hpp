@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "primitives/vector/rowwise_kernels.hpp"
+
 namespace octet::vector {
 
 constexpr std::int64_t kUnitBlock = 16;
@@ -44,36 +46,11 @@ struct ActivationFunction {
   float beta = 0;
 };
 
-/// Sums of rows that are quantized each with its own scale and zero point:
-///   value[m][n] = f32(acc[m][n] - row_zero_point[m] * column_sum[n] + zero_point[n] * row_term[m])      (sum modulo
-///   2^32)
-///                 * f32(row_scale[m] * column_scale[n])
-struct GateSums {
-  std::int64_t rows;
-  std::int64_t columns;  ///< a multiple of 64
-  const std::int32_t* acc;
-  std::int64_t acc_stride;
-  const float* row_scale;
-  const std::int32_t* row_zero_point;
-  const std::int32_t* row_term;  ///< k * row_zero_point[m] - sum of the quantized row
-  const float* column_scale;
-  const std::int32_t* column_sum;
-  const std::int32_t* zero_point;  ///< null: all 0
-};
-
-/// y[m][n] = value[m][n] + bias[n]
-struct GateInputs {
-  GateSums sums;
-  const float* bias;
-  float* y;  ///< may be acc's memory
-  std::int64_t y_stride;
-};
-
 /// One step of rows x columns / 4 cells, in place. With gate = inputs + value, each operation rounded:
 ///   i = f(clip(gate_i + peephole_i * c));  f = f(clip(gate_f + peephole_f * c)), or 1 - i where input_forget
 ///   c = f * c + i * g(clip(gate_c));       h = f(clip(gate_o + peephole_o * c)) * h(c)
 struct CellStep {
-  GateSums sums;
+  RowwiseSums sums;  ///< columns are a multiple of 64; acc is null where `inputs` has the value in it already
   const float* inputs;
   std::int64_t inputs_stride;
   const float* peephole;  ///< or null
@@ -86,7 +63,6 @@ struct CellStep {
 };
 
 struct LstmKernels {
-  void (*gate_inputs)(const GateInputs& inputs);
   void (*cell_step)(const CellStep& step);
   /// y = function(x)
   void (*activate)(const ActivationFunction& function, const float* x, std::size_t n, float* y);

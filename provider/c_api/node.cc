@@ -70,10 +70,13 @@ void octet_node::set_option(const std::string& key, const std::string& value) {
     options.accuracy = value;
   } else if (key == "lstm_quantization") {
     options.lstm_quantization = value;
+  } else if (key == "rowwise") {
+    if (value != "0" && value != "1") refuse("option 'rowwise' is '" + value + "', expected 0 or 1");
+    options.rowwise = value == "1";
   } else if (key == "threads") {
     options.threads = parse_threads(value);
   } else {
-    refuse("option '" + key + "' is not known, expected threads, backend, accuracy or lstm_quantization");
+    refuse("option '" + key + "' is not known, expected threads, backend, accuracy, lstm_quantization or rowwise");
   }
 }
 

@@ -37,6 +37,8 @@ struct TargetArguments {
   std::vector<std::string> dims;        ///< "batch=4"
   std::string backend = "auto";
   std::string accuracy = "exact";
+  std::string lstm_quantization = "per_row";
+  bool rowwise = false;
   std::int32_t threads = 1;
   bool json = false;
 };
@@ -49,6 +51,17 @@ struct BenchArguments {
   bool cold = false;     ///< also with everything driven out of the caches before each run
 };
 int bench(const BenchArguments& arguments);
+
+struct RunArguments {
+  std::string model;
+  std::vector<std::string> inputs;  ///< "name=file.npy"
+  std::string output;               ///< a folder
+  std::string backend = "auto";
+  std::string accuracy = "exact";
+  std::string lstm_quantization = "per_row";
+  std::int32_t threads = 1;
+};
+int run_model(const RunArguments& arguments);
 
 /// The operator table, parsed: the array that octet.h describes at octet_ops_json().
 const Json& ops();

@@ -42,6 +42,17 @@ constexpr const char* kBenchExamples =
     "  octet bench MatMulInteger --input 'uint8[128,768]' --input 'int8[768,768]=random' --threads 1,2 --cold\n"
     "  octet bench model.onnx --dim batch=1 --dim sequence=128 --json";
 
+/// Of octet::Options.
+template <class Arguments>
+void add_operator_options(CLI::App* command, Arguments& arguments) {
+  command->add_option("--backend", arguments.backend, "Allow only this one")
+      ->check(CLI::IsMember({"auto", "onednn", "vector", "eigen"}));
+  command->add_option("--accuracy", arguments.accuracy, "May bits be given up for speed?")
+      ->check(CLI::IsMember({"exact", "fast"}));
+  command->add_option("--lstm-quantization", arguments.lstm_quantization, "Scales of DynamicQuantizeLSTM's activations")
+      ->check(CLI::IsMember({"per_row", "per_tensor"}));
+}
+
 void add_target(CLI::App* command, TargetArguments& arguments) {
   command->add_option("target", arguments.target, "Name of an operator, or a file: node.json or model.onnx")
       ->required();
@@ -54,10 +65,8 @@ void add_target(CLI::App* command, TargetArguments& arguments) {
       ->check(CLI::PositiveNumber);
   command->add_option("--name", arguments.name, "The node's name in messages");
   command->add_option("--dim,-d", arguments.dims, "NAME=VALUE: value of a symbolic dimension of the model");
-  command->add_option("--backend", arguments.backend, "Allow only this one")
-      ->check(CLI::IsMember({"auto", "onednn", "vector", "eigen"}));
-  command->add_option("--accuracy", arguments.accuracy, "May bits be given up for speed?")
-      ->check(CLI::IsMember({"exact", "fast"}));
+  add_operator_options(command, arguments);
+  command->add_flag("--rowwise", arguments.rowwise, "Quantize each row of DynamicQuantizeMatMul's A by its own range");
   command->add_flag("--json", arguments.json, "Write JSON");
 }
 
@@ -80,6 +89,22 @@ void add_bench(CLI::App& app, BenchArguments& arguments) {
   command->add_flag("--cold", arguments.cold, "Also with everything driven out of the caches before each run");
 }
 
+constexpr const char* kRunHelp =
+    "Runs models of Octet's operators and the shape operators around them (Reshape, Transpose, Slice, ...), without\n"
+    "onnxruntime. Each output goes to a file of its name in the folder.\n\n"
+    "Example:\n"
+    "  octet run model.onnx --input x=x.npy --output results";
+
+void add_run(CLI::App& app, RunArguments& arguments) {
+  auto* command = app.add_subcommand("run", "Run a model on arrays in .npy files");
+  command->footer(kRunHelp);
+  command->add_option("model", arguments.model, "The model")->required();
+  command->add_option("--input,-i", arguments.inputs, "NAME=FILE: the array of an input");
+  command->add_option("--output,-o", arguments.output, "Folder for the outputs")->required();
+  add_operator_options(command, arguments);
+  command->add_option("--threads", arguments.threads, "Threads of a run")->check(CLI::Range(1, 1024));
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Octet: 8-bit ONNX operators on the CPU", "octet");
   app.footer(kExitCodes);
@@ -98,6 +123,8 @@ int run(int argc, char** argv) {
   add_explain(app, explain_arguments);
   BenchArguments bench_arguments;
   add_bench(app, bench_arguments);
+  RunArguments run_arguments;
+  add_run(app, run_arguments);
 
   try {
     app.parse(argc, argv);
@@ -108,6 +135,7 @@ int run(int argc, char** argv) {
   if (ops_command->parsed()) return print_ops(name, json);
   if (app.got_subcommand("explain")) return explain(explain_arguments);
   if (app.got_subcommand("bench")) return bench(bench_arguments);
+  if (app.got_subcommand("run")) return run_model(run_arguments);
   std::cerr << app.help();
   return kUsage;
 }

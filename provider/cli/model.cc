@@ -11,8 +11,8 @@
 
 #include <octet/onnx.hpp>
 
-#include "provider/cli/model_tensor.hpp"
 #include "provider/cli/node_spec.hpp"
+#include "provider/onnx/tensor_data.hpp"
 
 namespace octet::cli {
 namespace {
@@ -128,7 +128,7 @@ class Examiner {
   Examiner(const onnx::ModelProto& model, const TargetArguments& arguments, const Examine& examine)
       : examine_(examine),
         directory_(std::filesystem::path(arguments.target).parent_path()),
-        options_{arguments.threads, arguments.backend, arguments.accuracy} {
+        options_(options_of(arguments)) {
     for (const auto& opset : model.opset_import()) opsets_[domain_name(opset.domain())] = opset.version();
     for (const auto& op : ops()) known_.insert(key(op["domain"], op["name"]));
     add_values(model.graph());
@@ -221,7 +221,7 @@ class Examiner {
   ValueInfo input_info(const std::string& name, NodeSpec& spec) const {
     if (name.empty()) return {};
     if (const auto constant = constants_.find(name); constant != constants_.end()) {
-      ModelTensor tensor = read_tensor(*constant->second, directory_);
+      onnx_side::TensorData tensor = onnx_side::read_tensor(*constant->second, directory_);
       ValueInfo info{static_cast<DataType>(constant->second->data_type()), std::move(tensor.dims), tensor.data.get()};
       spec.constants.push_back(std::move(tensor.data));
       return info;

@@ -11,6 +11,32 @@
 namespace octet::cli {
 namespace {
 
+/// 0 for types of which the command line knows no elements.
+std::size_t bits_of(DataType type) {
+  switch (type) {
+    case DataType::uint4:
+    case DataType::int4:
+      return 4;
+    case DataType::uint8:
+    case DataType::int8:
+      return 8;
+    case DataType::uint16:
+    case DataType::int16:
+    case DataType::float16:
+    case DataType::bfloat16:
+      return 16;
+    case DataType::uint32:
+    case DataType::int32:
+    case DataType::float32:
+      return 32;
+    case DataType::int64:
+    case DataType::float64:
+      return 64;
+    default:
+      return 0;
+  }
+}
+
 constexpr std::int64_t kMostElements = std::int64_t{1} << 32;
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -164,10 +190,6 @@ void add_input(NodeSpec& spec, const Json& json, std::size_t index) {
   spec.node.inputs.push_back(std::move(info));
 }
 
-Options options_of(const TargetArguments& arguments) {
-  return {arguments.threads, arguments.backend, arguments.accuracy};
-}
-
 void set_operator(Node& node, const Json& definition, std::int64_t opset_version) {
   node.op_type = definition["name"];
   node.domain = definition["domain"];
@@ -175,31 +197,6 @@ void set_operator(Node& node, const Json& definition, std::int64_t opset_version
 }
 
 }  // namespace
-
-std::size_t bits_of(DataType type) {
-  switch (type) {
-    case DataType::uint4:
-    case DataType::int4:
-      return 4;
-    case DataType::uint8:
-    case DataType::int8:
-      return 8;
-    case DataType::uint16:
-    case DataType::int16:
-    case DataType::float16:
-    case DataType::bfloat16:
-      return 16;
-    case DataType::uint32:
-    case DataType::int32:
-    case DataType::float32:
-      return 32;
-    case DataType::int64:
-    case DataType::float64:
-      return 64;
-    default:
-      return 0;
-  }
-}
 
 std::size_t bytes_of(DataType type, std::size_t count) { return (count * bits_of(type) + 7) / 8; }
 
@@ -268,6 +265,12 @@ std::string to_string(DataType type, const std::vector<std::int64_t>& dims) {
   std::string text = std::string(data_type_name(type)) + "[";
   for (std::size_t i = 0; i < dims.size(); ++i) text += (i ? "," : "") + std::to_string(dims[i]);
   return text + "]";
+}
+
+Options options_of(const TargetArguments& arguments) {
+  Options options{arguments.threads, arguments.backend, arguments.accuracy, arguments.lstm_quantization};
+  options.rowwise = arguments.rowwise;
+  return options;
 }
 
 NodeSpec node_from_arguments(const TargetArguments& arguments) {

@@ -86,6 +86,12 @@ bool has_vbmi() {
   return result;
 }
 
+bool has_bf16() {
+  static const bool result = cap_from_environment() > Isa::avx512_core_vnni &&
+                             cpu_isa_level() >= Isa::avx512_core_vnni && __builtin_cpu_supports("avx512bf16");
+  return result;
+}
+
 }  // namespace octet::core
 
 namespace octet {

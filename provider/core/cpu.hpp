@@ -21,5 +21,7 @@ inline bool has_vnni(Isa isa) noexcept {
 
 /// AVX-512 VBMI (byte permutes over 64 entries), where the level allows AVX-512 with VNNI.
 bool has_vbmi();
+/// AVX512_BF16 (dot products of bfloat16), where no cap is set: it is newer than AVX-512 with VNNI.
+bool has_bf16();
 
 }  // namespace octet::core

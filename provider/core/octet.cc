@@ -2,26 +2,10 @@
 #include <octet/version.h>
 #include <octet/octet.hpp>
 
-#include <omp.h>
-
 #include "provider/core/operator_state.hpp"
+#include "provider/core/parallel.hpp"
 
 namespace octet {
-namespace {
-
-// The C++ default where the caller lends no threads: OpenMP, and only if the option asks for more than one.
-void openmp_parallel_for(void* context, std::size_t count, Call::Task task, void* argument) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(*static_cast<const std::int32_t*>(context))
-  for (std::size_t i = 0; i < count; ++i) task(argument, i);
-}
-
-Call effective(const Call& call, const Options& options) {
-  if (call.parallel_for != nullptr || options.threads <= 1) return call;
-  return {openmp_parallel_for, const_cast<std::int32_t*>(&options.threads), options.threads};
-}
-
-}  // namespace
-
 Operator::Operator(const Node& node, const Options& options)
     : state_(std::make_unique<core::OperatorState>(node, options)) {}
 Operator::~Operator() = default;
@@ -42,7 +26,7 @@ void Operator::run(const TensorView* inputs, std::size_t num_inputs, const Tenso
                    const Call& call) const {
   const auto entry = state_->plan(inputs, num_inputs);
   state_->check_outputs(*entry, outputs, num_outputs);
-  state_->run(*entry, inputs, num_inputs, outputs, effective(call, state_->options()));
+  state_->run(*entry, inputs, num_inputs, outputs, core::with_own_threads(call, state_->options().threads));
 }
 
 void Operator::run(const std::vector<TensorView>& inputs, const std::vector<TensorView>& outputs,

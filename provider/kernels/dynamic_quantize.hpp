@@ -27,4 +27,10 @@ DynamicParams dynamic_quantize(const Call& call, const float* x, std::int64_t n,
 DynamicParams dynamic_quantize(const vector::QuantizeKernels& loops, const Call& call, const float* x, std::int64_t n,
                                std::uint8_t* y);
 
+/// The same for a row that is quantized by its own range whatever stands in other rows, with what makes every row come
+/// out well: a row of one value v != 0 has scale |v|, so that it is exact; a scale below 2^-126 becomes 1; the scale of
+/// a row with a NaN, an infinity or a range beyond float32 is NaN.
+DynamicParams row_quantize_params(const float* x, std::int64_t n);
+DynamicParams quantize_row(const float* x, std::int64_t n, std::uint8_t* y);
+
 }  // namespace octet::core

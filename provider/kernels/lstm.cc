@@ -4,21 +4,31 @@
 #include <new>
 
 #include "provider/core/cpu.hpp"
+#include "provider/kernels/choose_product.hpp"
 #include "provider/kernels/kernels.hpp"
 #include "provider/kernels/lstm_plan.hpp"
 
 namespace octet::core {
 namespace {
 
-Choice<Product> choose_product(const PlanRequest& request, std::int64_t m, std::int64_t n, std::int64_t k) {
-  const ProductRequest product{m, n, k};
-  const Candidate<Product> onednn{"onednn", [=] { return offer_onednn_product(product); }};
-  const Candidate<Product> vector{"vector", [=] { return offer_vector_product(product); }};
-  const Candidate<Product> eigen{"eigen", [=] { return offer_eigen_product(product); }};
-  // As for single products: see provider/kernels/matmul.cc.
-  if (cpu_isa_level() == Isa::avx512_core_amx)
-    return dispatch<Product>(request.options, request.label, {onednn, vector, eigen});
-  return dispatch<Product>(request.options, request.label, {vector, onednn, eigen});
+/// Why accuracy=fast leaves this node as it is; empty where it does not.
+std::string why_not_fast(const NodeContext& node) {
+  if (!has_bf16()) return "the CPU, or OCTET_MAX_CPU_ISA, has no AVX512_BF16";
+  if (node.options.backend != "auto" && node.options.backend != "vector") return "backend=" + node.options.backend;
+  if (node.options.lstm_quantization == "per_tensor") return "lstm_quantization=per_tensor asks for 8-bit activations";
+  for (const auto port : {LstmPorts::w, LstmPorts::w_zero_point, LstmPorts::r, LstmPorts::r_zero_point})
+    if (!node.constant(port).present()) return "input '" + node.op.inputs[port].name + "' is not constant";
+  return "";
+}
+
+/// Our own loop: the same bits for any number of rows, and never slower than oneDNN's where AVX-512 computes.
+LstmProducts bfloat16_products(const LstmShape& shape) {
+  LstmProducts products;
+  products.bfloat16 = true;
+  const std::int64_t few_rows_columns = cached_columns(shape.columns(), 2 * shape.hidden);
+  products.piece = {48, shape.batch > 6 ? vector::kColumnBlock : few_rows_columns};
+  products.multiplications_per_nanosecond = 50;
+  return products;
 }
 
 /// The product with the state decides: it is where the time goes.
@@ -36,15 +46,22 @@ class LstmKernel final : public Kernel {
  public:
   explicit LstmKernel(const NodeContext& node) : node_(node) {
     const TensorView w = node.constant(LstmPorts::w), r = node.constant(LstmPorts::r);
-    if (w.present()) constants_.w = pack_gate_weights(w, w.dims[1], w.dims[2] / vector::kGates);
-    if (!r.present()) return;
-    constants_.r = pack_gate_weights(r, r.dims[1], r.dims[1]);
-    keep_parameters(node, r);
+    const bool asked_for_fast = node.options.accuracy == "fast";
+    if (asked_for_fast) why_not_fast_ = why_not_fast(node);
+    if (asked_for_fast && why_not_fast_.empty()) {
+      const std::int64_t hidden = r.dims[1];
+      constants_.rounded_w = pack_bfloat16_gate_weights(w, node.constant(LstmPorts::w_zero_point), w.dims[1], hidden);
+      constants_.rounded_r = pack_bfloat16_gate_weights(r, node.constant(LstmPorts::r_zero_point), hidden, hidden);
+    } else {
+      if (w.present()) constants_.w = pack_gate_weights(w, w.dims[1], w.dims[2] / vector::kGates);
+      if (r.present()) constants_.r = pack_gate_weights(r, r.dims[1], r.dims[1]);
+    }
+    if (r.present()) keep_parameters(node, r);
   }
 
   bool holds(std::size_t input) const noexcept override {
-    if (input == LstmPorts::w) return constants_.w != nullptr;
-    if (input == LstmPorts::r) return constants_.r != nullptr;
+    if (input == LstmPorts::w) return constants_.w || constants_.rounded_w;
+    if (input == LstmPorts::r) return constants_.r || constants_.rounded_r;
     return constants_.parameter_memory != nullptr && is_parameter(input);
   }
 
@@ -52,20 +69,33 @@ class LstmKernel final : public Kernel {
     const std::vector<std::int64_t>& x = request.inputs[LstmPorts::x].dims;
     const std::vector<std::int64_t>& r = request.inputs[LstmPorts::r].dims;
     const LstmShape shape{x[0], x[1], x[2], r[1], r[0]};
-    Choice<Product> state, input;
-    if (x[1] == 0 || r[1] == 0 || x[0] == 0)
-      return make_plan(request, shape, {"none", "no steps", {}}, nullptr, nullptr);
-    state = choose_product(request, shape.batch, shape.columns(), shape.hidden);
-    if (shape.input > 0) input = choose_product(request, shape.batch * shape.steps, shape.columns(), shape.input);
-    Decision decision = decision_of(state, input);
-    return make_plan(request, shape, std::move(decision), std::move(input.chosen), std::move(state.chosen));
+    LstmProducts products;
+    Decision decision;
+    if (shape.batch == 0 || shape.hidden == 0 || shape.steps == 0) {
+      decision = {"none", "no steps", {}};
+    } else if (constants_.rounded_r) {
+      products = bfloat16_products(shape);
+      decision = {"vector", "product:avx512_core_bf16", {"fast: bfloat16 activations"}};
+    } else {
+      decision = choose_products(request, shape, products);
+    }
+    return std::make_unique<LstmPlan>(node_, request, shape, constants_, std::move(decision), std::move(products));
   }
 
  private:
-  std::unique_ptr<const Plan> make_plan(const PlanRequest& request, const LstmShape& shape, Decision decision,
-                                        std::unique_ptr<Product> input, std::unique_ptr<Product> state) const {
-    return std::make_unique<LstmPlan>(node_, request, shape, constants_, std::move(decision), std::move(input),
-                                      std::move(state));
+  Decision choose_products(const PlanRequest& request, const LstmShape& shape, LstmProducts& products) const {
+    Choice<Product> input;
+    Choice<Product> state =
+        choose_product(request.options, request.label, {shape.batch, shape.columns(), shape.hidden});
+    if (shape.input > 0)
+      input = choose_product(request.options, request.label, {shape.batch * shape.steps, shape.columns(), shape.input});
+    Decision decision = decision_of(state, input);
+    if (!why_not_fast_.empty()) decision.reasons.push_back("fast: " + why_not_fast_);
+    products.piece = {state.chosen->row_block(), state.chosen->column_block()};
+    products.multiplications_per_nanosecond = state.chosen->multiplications_per_nanosecond();
+    products.input = std::move(input.chosen);
+    products.state = std::move(state.chosen);
+    return decision;
   }
 
   static bool is_parameter(std::size_t input) noexcept {
@@ -93,6 +123,7 @@ class LstmKernel final : public Kernel {
 
   LstmNode node_;
   LstmConstants constants_;
+  std::string why_not_fast_;  ///< where fast was asked for
 };
 
 }  // namespace

@@ -43,14 +43,13 @@ struct LstmPlan::Sequences {
 };
 
 LstmPlan::LstmPlan(const LstmNode& node, const PlanRequest& request, const LstmShape& shape, LstmConstants constants,
-                   Decision decision, std::unique_ptr<Product> input_product, std::unique_ptr<Product> state_product)
+                   Decision decision, LstmProducts products)
     : Plan(std::move(decision)),
       node_(node),
       shape_(shape),
       label_(request.label),
       constants_(std::move(constants)),
-      input_product_(std::move(input_product)),
-      state_product_(std::move(state_product)) {
+      products_(std::move(products)) {
   for (std::size_t i = 0; i < request.outputs.size(); ++i) has_output_[i] = request.outputs[i].present();
 }
 
@@ -99,7 +98,7 @@ void LstmPlan::clear_outputs(const TensorView* outputs, const Sequences& sequenc
 std::size_t LstmPlan::weights_bytes() const {
   Layout layout;
   if (!constants_.parameter_memory) layout.add(LstmParameterMemory::bytes(shape_));
-  for (std::int64_t d = 0; d < shape_.directions; ++d) {
+  for (std::int64_t d = 0; d < shape_.directions && !products_.bfloat16; ++d) {
     if (!constants_.w) layout.add(GateWeightsMemory(shape_.input, shape_).bytes());
     if (!constants_.r) layout.add(GateWeightsMemory(shape_.hidden, shape_).bytes());
   }
@@ -113,11 +112,13 @@ void LstmPlan::make_tasks(const TensorView* inputs, const TensorView* outputs, c
     LstmParameterMemory::fill(inputs, shape_, memory, parameters.data());
     memory += (LstmParameterMemory::bytes(shape_) + 63) / 64 * 64;
   }
-  const auto weights = [&](const PackedWeights* constant, std::size_t port, std::int64_t k, std::int64_t d) {
-    if (constant) return GateWeights{constant->data(d), constant->column_sum(d), nullptr, nullptr};
+  const auto weights = [&](const PackedWeights* constant, const Bfloat16GateWeights* rounded, std::size_t port,
+                           std::int64_t k, std::int64_t d) {
+    if (rounded) return GateWeights{nullptr, nullptr, nullptr, nullptr, rounded->data(d)};
+    if (constant) return GateWeights{constant->data(d), constant->column_sum(d)};
     const GateWeightsMemory packing(k, shape_);
     packing.pack(inputs[port], d, memory);
-    const GateWeights result{packing.packed(memory), packing.column_sums(memory), nullptr, nullptr};
+    const GateWeights result{packing.packed(memory), packing.column_sums(memory)};
     memory += (packing.bytes() + 63) / 64 * 64;
     return result;
   };
@@ -137,10 +138,11 @@ void LstmPlan::make_tasks(const TensorView* inputs, const TensorView* outputs, c
     task.node = &node_;
     task.direction = &node_.directions[at];
     task.shape = shape_;
-    task.input_product = input_product_.get();
-    task.state_product = state_product_.get();
-    task.w = weights(constants_.w.get(), LstmPorts::w, shape_.input, d);
-    task.r = weights(constants_.r.get(), LstmPorts::r, shape_.hidden, d);
+    task.bfloat16 = products_.bfloat16;
+    task.input_product = products_.input.get();
+    task.state_product = products_.state.get();
+    task.w = weights(constants_.w.get(), constants_.rounded_w.get(), LstmPorts::w, shape_.input, d);
+    task.r = weights(constants_.r.get(), constants_.rounded_r.get(), LstmPorts::r, shape_.hidden, d);
     task.w.scale = parameters[at].w_scale;
     task.w.zero_point = parameters[at].w_zero_point;
     task.r.scale = parameters[at].r_scale;
@@ -161,7 +163,7 @@ void LstmPlan::make_tasks(const TensorView* inputs, const TensorView* outputs, c
 
 LstmPlan::Cut LstmPlan::cut(const Call& call) const {
   const auto rows = static_cast<double>(shape_.batch);
-  const double products = static_cast<double>(shape_.columns()) / state_product_->multiplications_per_nanosecond();
+  const double products = static_cast<double>(shape_.columns()) / products_.multiplications_per_nanosecond;
   const double step = rows * (products * static_cast<double>(shape_.hidden) +
                               kNanosecondsPerCell * static_cast<double>(shape_.units()));
   const double input = rows * products * static_cast<double>(shape_.input);
@@ -184,7 +186,7 @@ void LstmPlan::run(const Call& call, const TensorView* inputs, const TensorView*
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (has_output_[i]) outputs[i] = given_outputs[i];
   if (shape_.batch == 0 || shape_.hidden == 0) return;
-  const Cut cut = state_product_ ? this->cut(call) : Cut{1, 1};
+  const Cut cut = this->cut(call);
   const Scratch lengths(Sequences::bytes(shape_.batch));
   const Sequences sequences = read_lengths(inputs, cut.groups, lengths.bytes());
   clear_outputs(outputs.data(), sequences);
@@ -192,7 +194,7 @@ void LstmPlan::run(const Call& call, const TensorView* inputs, const TensorView*
 
   const std::size_t streams = static_cast<std::size_t>(shape_.directions) * cut.groups;
   const LstmStreamMemory stream_memory(shape_, Sequences::group_size(shape_.batch, cut.groups, 0), cut.crew,
-                                       *state_product_);
+                                       products_.piece, products_.bfloat16);
   Layout layout;
   const std::size_t weights_at = layout.add(weights_bytes());
   const std::size_t streams_at = layout.add(streams * stream_memory.bytes());

@@ -12,14 +12,23 @@ namespace octet::core {
 /// What an LSTM keeps of constant inputs; null where they come with each run.
 struct LstmConstants {
   std::shared_ptr<const PackedWeights> w, r;
+  std::shared_ptr<const Bfloat16GateWeights> rounded_w, rounded_r;  ///< in their place, with accuracy=fast
   std::shared_ptr<const std::uint8_t> parameter_memory;
   std::array<LstmParameters, 2> parameters;
+};
+
+/// What multiplies.
+struct LstmProducts {
+  bool bfloat16 = false;                  ///< our own loop, with bfloat16 activations
+  std::unique_ptr<Product> input, state;  ///< of 8 bits; null with bfloat16, or where there is nothing to multiply
+  ProductPiece piece;                     ///< of the state
+  double multiplications_per_nanosecond = 1;
 };
 
 class LstmPlan final : public Plan {
  public:
   LstmPlan(const LstmNode& node, const PlanRequest& request, const LstmShape& shape, LstmConstants constants,
-           Decision decision, std::unique_ptr<Product> input_product, std::unique_ptr<Product> state_product);
+           Decision decision, LstmProducts products);
 
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override;
 
@@ -44,8 +53,7 @@ class LstmPlan final : public Plan {
   std::string label_;
   std::array<bool, LstmPorts::kOutputs> has_output_{};
   LstmConstants constants_;
-  std::unique_ptr<Product> input_product_;
-  std::unique_ptr<Product> state_product_;
+  LstmProducts products_;
 };
 
 }  // namespace octet::core

@@ -13,6 +13,7 @@ namespace {
 
 using vector::kColumnBlock;
 using vector::padded_k;
+using vector::padded_pairs;
 
 /// Gates of a chunk's inputs that stay in the cache until their steps come, and rows enough for a product at full
 /// speed.
@@ -52,24 +53,36 @@ Bounds bounds_of(const float* x, std::size_t n) {
   return bounds;
 }
 
+// Where 8-bit rows would be, rows of bfloat16.
+std::uint16_t* rounded_row(std::uint8_t* rows, std::int64_t row, std::int64_t k) {
+  return reinterpret_cast<std::uint16_t*>(rows) + row * padded_pairs(k);
+}
+
+void round_row(const float* x, std::int64_t k, std::uint16_t* row) {
+  vector::kernels().quantize->narrow[vector::kBfloat16](x, static_cast<std::size_t>(k), row);
+  if (k % 2 != 0) row[k] = 0;
+}
+
 }  // namespace
 
 LstmStreamMemory::LstmStreamMemory(const LstmShape& shape, std::int64_t rows, std::uint32_t parts,
-                                   const Product& state_product)
+                                   const ProductPiece& piece, bool bfloat16)
     : input_rows(chunk_rows(shape, rows)) {
-  tile_rows = std::min(rows, state_product.row_block());
-  tile_columns = std::min(shape.columns(), state_product.column_block() / kColumnBlock * kColumnBlock);
+  const auto row_bytes = [=](std::int64_t k) { return bfloat16 ? 2 * padded_pairs(k) : k; };
+  const std::int64_t column_bytes = bfloat16 ? row_bytes(shape.hidden) : padded_k(shape.hidden);
+  tile_rows = std::min(rows, piece.rows);
+  tile_columns = std::min(shape.columns(), piece.columns / kColumnBlock * kColumnBlock);
   if (rows < kManyRows) tile_columns = std::min(tile_columns, kMostTileColumns);
   product_columns = tile_columns;
   if (rows < kManyRows) {
-    const std::int64_t piece = kPieceBytes / padded_k(shape.hidden) / kColumnBlock * kColumnBlock;
-    product_columns = std::min(tile_columns, std::max(piece, kLeastPieceColumns));
+    const std::int64_t small = kPieceBytes / column_bytes / kColumnBlock * kColumnBlock;
+    product_columns = std::min(tile_columns, std::max(small, kLeastPieceColumns));
   }
   Layout layout;
-  input = layout.add(bytes_of(input_rows, shape.input));
+  input = layout.add(bytes_of(input_rows, row_bytes(shape.input)));
   input_quantization = layout.add(bytes_of(input_rows, kQuantizationBytes));
   gates = layout.add(bytes_of(input_rows * shape.columns(), sizeof(float)));
-  state = layout.add(bytes_of(rows, shape.hidden));
+  state = layout.add(bytes_of(rows, row_bytes(shape.hidden)));
   state_quantization = layout.add(bytes_of(rows, kQuantizationBytes));
   c = layout.add(bytes_of(rows * shape.units(), sizeof(float)));
   h = layout.add(bytes_of(rows * shape.units(), sizeof(float)));
@@ -175,6 +188,10 @@ void LstmStream::quantize_inputs(std::uint32_t part) {
       const std::int64_t i = row - first;
       const std::int64_t time = task_.direction->reverse ? length(i) - 1 - step : step;
       const float* x = task_.x + (time * shape.batch + rows_[i]) * shape.input;
+      if (task_.bfloat16) {
+        round_row(x, shape.input, rounded_row(input_, row, shape.input));
+        continue;
+      }
       std::uint8_t* values = input_ + row * shape.input;
       const auto size = static_cast<std::size_t>(shape.input);
       DynamicParams params = task_.x_params;
@@ -189,9 +206,9 @@ void LstmStream::quantize_inputs(std::uint32_t part) {
   }
 }
 
-vector::GateSums LstmStream::sums(const GateWeights& weights, const Quantization& quantization, std::int64_t row,
-                                  std::int64_t column) const {
-  vector::GateSums sums{};
+vector::RowwiseSums LstmStream::sums(const GateWeights& weights, const Quantization& quantization, std::int64_t row,
+                                     std::int64_t column) const {
+  vector::RowwiseSums sums{};
   sums.row_scale = quantization.scale + row;
   sums.row_zero_point = quantization.zero_point + row;
   sums.row_term = quantization.term + row;
@@ -206,6 +223,7 @@ void LstmStream::multiply_inputs(std::uint32_t part) {
   const LstmShape& shape = task_.shape;
   const Product* product = task_.input_product;
   const Range range = split(shape.columns(), kColumnBlock, parts_, part);
+  if (task_.bfloat16) return multiply_rounded_inputs(range);
   const std::int64_t column_block = product ? product->column_block() : shape.columns();
   const std::int64_t row_block = product ? product->row_block() : chunk_rows_;
   for (std::int64_t n = range.begin; n < range.end; n += column_block)
@@ -218,7 +236,7 @@ void LstmStream::multiply_inputs(std::uint32_t part) {
                      shape.columns());
       else
         for (std::int64_t i = 0; i < rows; ++i) std::fill_n(acc + i * shape.columns(), columns, 0);
-      vector::GateInputs inputs{};
+      vector::RowwiseTile inputs{};
       inputs.sums = sums(task_.w, input_quantization_, m, n);
       inputs.sums.rows = rows;
       inputs.sums.columns = columns;
@@ -227,8 +245,38 @@ void LstmStream::multiply_inputs(std::uint32_t part) {
       inputs.bias = task_.bias + n;
       inputs.y = gates;
       inputs.y_stride = shape.columns();
-      vector::kernels().lstm->gate_inputs(inputs);
+      vector::kernels().rowwise->finish(inputs);
     }
+}
+
+void LstmStream::multiply_rounded_inputs(Range columns) const {
+  const LstmShape& shape = task_.shape;
+  vector::Bfloat16Tile tile{};
+  tile.rows = chunk_rows_;
+  tile.columns = columns.end - columns.begin;
+  tile.k = shape.input;
+  tile.a = rounded_row(input_, 0, shape.input);
+  tile.b = task_.w.bfloat16 + columns.begin * padded_pairs(shape.input);
+  tile.scale = task_.w.scale + columns.begin;
+  tile.bias = task_.bias + columns.begin;
+  tile.y = gates_ + columns.begin;
+  tile.y_stride = shape.columns();
+  vector::kernels().bfloat16->product(tile);
+}
+
+// To the gates of the inputs, which no other step needs.
+void LstmStream::add_rounded_states(std::int64_t row, std::int64_t rows, Range columns) const {
+  const LstmShape& shape = task_.shape;
+  vector::Bfloat16Tile tile{};
+  tile.rows = rows;
+  tile.columns = columns.end - columns.begin;
+  tile.k = shape.hidden;
+  tile.a = rounded_row(state_, row, shape.hidden);
+  tile.b = task_.r.bfloat16 + columns.begin * padded_pairs(shape.hidden);
+  tile.scale = task_.r.scale + columns.begin;
+  tile.y = gates_ + (gates_row_ + row) * shape.columns() + columns.begin;
+  tile.y_stride = shape.columns();
+  vector::kernels().bfloat16->product(tile);
 }
 
 // Back and forth: a step begins with the weights that the one before it has used last.
@@ -237,6 +285,10 @@ void LstmStream::multiply_states(std::int64_t row, std::int64_t rows, Range colu
   const std::int64_t blocks = (columns.end - columns.begin + block - 1) / block;
   for (std::int64_t i = 0; i < blocks; ++i) {
     const std::int64_t n = columns.begin + (step_ % 2 == 0 ? i : blocks - 1 - i) * block;
+    if (task_.bfloat16) {
+      add_rounded_states(row, rows, {n, std::min(n + block, columns.end)});
+      continue;
+    }
     task_.state_product->run(rows, std::min(block, columns.end - n), state_ + row * task_.shape.hidden,
                              task_.r.packed + n * padded_k(task_.shape.hidden), tile + (n - columns.begin),
                              layout_.tile_columns);
@@ -262,15 +314,17 @@ void LstmStream::step(std::uint32_t part) {
     cells.peephole = task_.peephole ? task_.peephole + n : nullptr;
     for (std::int64_t m = 0; m < active_; m += layout_.tile_rows) {
       const std::int64_t rows = std::min(layout_.tile_rows, active_ - m);
-      if (state_is_zero_)
-        std::fill_n(tile, rows * layout_.tile_columns, 0);
-      else
+      if (!state_is_zero_)
         multiply_states(m, rows, {n, n + columns}, tile);
-      cells.sums = sums(task_.r, state_quantization_, m, n);
+      else if (!task_.bfloat16)
+        std::fill_n(tile, rows * layout_.tile_columns, 0);
+      if (!task_.bfloat16) {
+        cells.sums = sums(task_.r, state_quantization_, m, n);
+        cells.sums.acc = tile;
+        cells.sums.acc_stride = layout_.tile_columns;
+      }
       cells.sums.rows = rows;
       cells.sums.columns = columns;
-      cells.sums.acc = tile;
-      cells.sums.acc_stride = layout_.tile_columns;
       cells.inputs = gates_ + (gates_row_ + m) * shape.columns() + n;
       cells.c = c_ + m * shape.units() + n / vector::kGates;
       cells.h = h_ + m * shape.units() + n / vector::kGates;
@@ -303,6 +357,11 @@ void LstmStream::finish_step() {
 // Each of the active rows by its own range, or by that of the first `rows` rows together.
 void LstmStream::quantize_states(std::int64_t rows) {
   const LstmShape& shape = task_.shape;
+  if (task_.bfloat16) {
+    for (std::int64_t i = 0; i < active_; ++i)
+      round_row(h_ + i * shape.units(), shape.hidden, rounded_row(state_, i, shape.hidden));
+    return;
+  }
   const auto size = static_cast<std::size_t>(shape.hidden);
   const bool together = task_.node->per_tensor;
   DynamicParams params{};

@@ -8,12 +8,19 @@
 
 namespace octet::core {
 
-/// Packed weights and the sums of their columns.
+/// The piece of a product that suits what computes it.
+struct ProductPiece {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+/// Packed weights and the sums of their columns; with bfloat16 activations, nothing but `scale` and `bfloat16`.
 struct GateWeights {
   const std::int8_t* packed = nullptr;
   const std::int32_t* column_sums = nullptr;
   const float* scale = nullptr;
   const std::int32_t* zero_point = nullptr;
+  const std::uint16_t* bfloat16 = nullptr;
 };
 
 /// One direction in one run. Pointers to tensors are to this direction's part; null where the tensor is absent.
@@ -21,6 +28,7 @@ struct LstmTask {
   const LstmNode* node;
   const LstmDirection* direction;
   LstmShape shape;
+  bool bfloat16;                 ///< activations are bfloat16, and there are no 8-bit products
   const Product* input_product;  ///< null where there is no input
   const Product* state_product;
   GateWeights w, r;
@@ -39,7 +47,8 @@ struct LstmTask {
 
 /// Memory that a stream of up to `rows` sequences, worked on by `parts` parts at a time, needs.
 struct LstmStreamMemory {
-  LstmStreamMemory(const LstmShape& shape, std::int64_t rows, std::uint32_t parts, const Product& state_product);
+  LstmStreamMemory(const LstmShape& shape, std::int64_t rows, std::uint32_t parts, const ProductPiece& piece,
+                   bool bfloat16);
   std::size_t bytes() const noexcept { return bytes_; }
 
   std::int64_t input_rows;               ///< of a chunk: steps whose inputs are multiplied together
@@ -52,8 +61,8 @@ struct LstmStreamMemory {
 };
 
 /// Sequences in the order of falling length, so that those that have a step are the first ones. Work for a Crew: a
-/// chunk of X is quantized, then multiplied; then its steps follow, each a product with the state and the cells'
-/// arithmetic.
+/// chunk of X is quantized (or rounded to bfloat16), then multiplied; then its steps follow, each a product with the
+/// state and the cells' arithmetic.
 class LstmStream {
  public:
   /// `rows` are the sequences' numbers, longest first.
@@ -84,12 +93,14 @@ class LstmStream {
   void multiply_inputs(std::uint32_t part);
   void step(std::uint32_t part);
   void multiply_states(std::int64_t row, std::int64_t rows, Range columns, std::int32_t* tile) const;
+  void multiply_rounded_inputs(Range columns) const;
+  void add_rounded_states(std::int64_t row, std::int64_t rows, Range columns) const;
   void finish_step();
   void quantize_states(std::int64_t rows);
   void set_quantization(const Quantization& target, std::int64_t row, const DynamicParams& params,
                         const std::uint8_t* values, std::int64_t k, bool with_term) const;
-  vector::GateSums sums(const GateWeights& weights, const Quantization& quantization, std::int64_t row,
-                        std::int64_t column) const;
+  vector::RowwiseSums sums(const GateWeights& weights, const Quantization& quantization, std::int64_t row,
+                           std::int64_t column) const;
   std::int64_t length(std::int64_t row) const { return task_.lengths[rows_[row]]; }
   /// Sequences that have step `step`; not more than `most`.
   std::int64_t active_at(std::int64_t step, std::int64_t most) const;

@@ -1,10 +1,15 @@
 #include "provider/kernels/lstm_weights.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <new>
+#include <string_view>
 
 #include "primitives/vector/kernels.hpp"
 #include "provider/core/scratch.hpp"
+#include "provider/kernels/shared_weights.hpp"
 
 namespace octet::core {
 namespace {
@@ -93,6 +98,56 @@ std::shared_ptr<const PackedWeights> pack_gate_weights(const TensorView& weights
   interleave(weights.as<const std::uint8_t>(), directions * k, hidden, columns.data());
   const std::int64_t dims[] = {directions, k, width};
   return pack_weights(TensorView(columns.data(), weights.dtype, dims, 3), directions, k, width, {width, 1});
+}
+
+Bfloat16GateWeights::Bfloat16GateWeights(const TensorView& weights, const TensorView& zero_point, std::int64_t k,
+                                         std::int64_t hidden)
+    : directions_(weights.dims[0]),
+      k_(k),
+      hidden_(hidden),
+      each_(kGates * vector::padded_units(hidden) * vector::padded_pairs(k)),
+      packed_(static_cast<std::uint16_t*>(std::aligned_alloc(64, (bytes() + 64) / 64 * 64)), std::free) {
+  if (packed_ == nullptr) throw std::bad_alloc();
+  std::memset(packed_.get(), 0, bytes());
+  for (std::int64_t d = 0; d < directions_; ++d) pack(weights, zero_point, d, packed_.get() + d * each_);
+  hash_ = std::hash<std::string_view>()({reinterpret_cast<const char*>(packed_.get()), bytes()});
+}
+
+// A float32 of an integer up to 255 has nothing in its lower half.
+void Bfloat16GateWeights::pack(const TensorView& weights, const TensorView& zero_point, std::int64_t direction,
+                               std::uint16_t* packed) {
+  using vector::kColumnBlock;
+  const std::int64_t width = kGates * hidden_, zero_points = zero_point.rank == 1 ? 1 : width;
+  const auto* values = weights.as<const std::uint8_t>() + direction * k_ * width;
+  const auto* zeros = zero_point.as<const std::uint8_t>() + direction * zero_points;
+  const bool is_signed = weights.dtype == DataType::int8;
+  const auto integer = [=](std::uint8_t byte) {
+    return is_signed ? std::int32_t{static_cast<std::int8_t>(byte)} : byte;
+  };
+  for (std::int64_t n = 0; n < width; ++n) {
+    const std::int64_t gate = n / hidden_, unit = n % hidden_;
+    const std::int64_t column = unit / kUnitBlock * kColumnBlock + gate * kUnitBlock + unit % kUnitBlock;
+    std::uint16_t* target =
+        packed + column / kColumnBlock * kColumnBlock * vector::padded_pairs(k_) + column % kColumnBlock * 2;
+    const std::int32_t zero = integer(zeros[zero_points == 1 ? 0 : n]);
+    for (std::int64_t i = 0; i < k_; ++i) {
+      const auto value = static_cast<float>(integer(values[i * width + n]) - zero);
+      std::uint32_t bits;
+      std::memcpy(&bits, &value, sizeof bits);
+      target[i / 2 * 2 * kColumnBlock + i % 2] = static_cast<std::uint16_t>(bits >> 16);
+    }
+  }
+}
+
+bool Bfloat16GateWeights::operator==(const Bfloat16GateWeights& other) const noexcept {
+  return directions_ == other.directions_ && k_ == other.k_ && hidden_ == other.hidden_ &&
+         std::memcmp(packed_.get(), other.packed_.get(), bytes()) == 0;
+}
+
+std::shared_ptr<const Bfloat16GateWeights> pack_bfloat16_gate_weights(const TensorView& weights,
+                                                                      const TensorView& zero_point, std::int64_t k,
+                                                                      std::int64_t hidden) {
+  return shared(std::make_shared<const Bfloat16GateWeights>(weights, zero_point, k, hidden));
 }
 
 std::size_t GateWeightsMemory::sums_offset() const noexcept {

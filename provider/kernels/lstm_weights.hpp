@@ -12,7 +12,32 @@ namespace octet::core {
 /// The packed form of W or R, [directions][k][4 * hidden] as ONNX has it; held once in the process.
 std::shared_ptr<const PackedWeights> pack_gate_weights(const TensorView& weights, std::int64_t k, std::int64_t hidden);
 
-/// The same of one direction into given memory, for weights that come with a run.
+/// W or R without its zero points, for the product of bfloat16 activations (vector/bfloat16_kernels.hpp).
+class Bfloat16GateWeights {
+ public:
+  /// `weights` and `zero_point` are the node's.
+  Bfloat16GateWeights(const TensorView& weights, const TensorView& zero_point, std::int64_t k, std::int64_t hidden);
+
+  const std::uint16_t* data(std::int64_t direction) const noexcept { return packed_.get() + direction * each_; }
+  std::size_t bytes() const noexcept { return static_cast<std::size_t>(directions_ * each_) * sizeof(std::uint16_t); }
+  bool operator==(const Bfloat16GateWeights& other) const noexcept;
+  std::uint64_t hash() const noexcept { return hash_; }
+
+ private:
+  void pack(const TensorView& weights, const TensorView& zero_point, std::int64_t direction, std::uint16_t* packed);
+
+  std::int64_t directions_, k_, hidden_;
+  std::int64_t each_;                                         ///< elements of a direction
+  std::unique_ptr<std::uint16_t[], void (*)(void*)> packed_;  ///< 64-byte aligned
+  std::uint64_t hash_ = 0;
+};
+
+/// Held once in the process.
+std::shared_ptr<const Bfloat16GateWeights> pack_bfloat16_gate_weights(const TensorView& weights,
+                                                                      const TensorView& zero_point, std::int64_t k,
+                                                                      std::int64_t hidden);
+
+/// The form of pack_gate_weights() of one direction, into given memory, for weights that come with a run.
 class GateWeightsMemory {
  public:
   GateWeightsMemory(std::int64_t k, const LstmShape& shape) noexcept : k_(k), shape_(shape) {}

@@ -2,7 +2,7 @@
 //
 //   sum[m][n] = sum over k of (A[m][k] - a_zero_point[m]) * (B[k][n] - b_zero_point[n])      int32, modulo 2^32
 //   then each operator's formula (provider/ops/matmul.cc) by the epilogue (primitives/vector/matmul_kernels.hpp).
-#include "provider/core/cpu.hpp"
+#include "provider/kernels/choose_product.hpp"
 #include "provider/kernels/kernels.hpp"
 #include "provider/kernels/matmul_plan.hpp"
 
@@ -28,18 +28,6 @@ void merge_where_possible(const MatMulNode& node, const PlanRequest& request, Ma
   shape.merge_batch_into_rows();
 }
 
-Choice<Product> choose_product(const PlanRequest& request, const MatMulShape& shape, bool weights_of_run) {
-  const ProductRequest product{shape.m, shape.n, shape.k, weights_of_run};
-  const Candidate<Product> onednn{"onednn", [=] { return offer_onednn_product(product); }};
-  const Candidate<Product> vector{"vector", [=] { return offer_vector_product(product); }};
-  const Candidate<Product> eigen{"eigen", [=] { return offer_eigen_product(product); }};
-  // Order by measurement: with AMX oneDNN's tiles win from a few rows on; with VNNI
-  // alone our loop reaches the same peak without a primitive per shape; below VNNI oneDNN would saturate, and refuses.
-  if (cpu_isa_level() == Isa::avx512_core_amx)
-    return dispatch<Product>(request.options, request.label, {onednn, vector, eigen});
-  return dispatch<Product>(request.options, request.label, {vector, onednn, eigen});
-}
-
 class MatMulKernel final : public Kernel {
  public:
   explicit MatMulKernel(const NodeContext& node) : node_(node) {
@@ -63,9 +51,10 @@ class MatMulKernel final : public Kernel {
     } else if (shape.k == 0) {
       product.decision = {"none", "sums over nothing", {}};
     } else {
-      product = choose_product(request, shape, weights_ == nullptr && !node_.transpose_b);
-      product.decision.implementation = product.chosen->implementation();
+      const bool weights_of_run = weights_ == nullptr && !node_.transpose_b;
+      product = choose_product(request.options, request.label, {shape.m, shape.n, shape.k, weights_of_run});
     }
+    if (node_.rowwise) product.decision.reasons.push_back("rowwise: each row of A is quantized by its own range");
     return std::make_unique<MatMulPlan>(node_, request, std::move(shape), weights_, std::move(product));
   }
 

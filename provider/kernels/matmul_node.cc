@@ -18,6 +18,7 @@ MatMulNode::MatMulNode(const NodeContext& node) {
     ports.b_zero_point = 3;
     ports.bias = 4;
     quantizes_a = true;
+    rowwise = node.options.rowwise;
   } else {  // QLinearMatMul and QGemm begin alike
     ports.a_scale = 1;
     ports.a_zero_point = 2;

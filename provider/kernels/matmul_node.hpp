@@ -26,6 +26,7 @@ struct MatMulPorts {
 struct MatMulNode {
   MatMulPorts ports;
   bool quantizes_a = false;  ///< A is float and is quantized in the run
+  bool rowwise = false;      ///< each of its rows by its own range
   bool transpose_a = false;
   bool transpose_b = false;
   float alpha = 1.0F;

@@ -1,11 +1,10 @@
-#include "provider/kernels/matmul_plan.hpp"
+#include "provider/kernels/matmul_run.hpp"
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
 
 #include "primitives/vector/kernels.hpp"
-#include "provider/core/scratch.hpp"
 #include "provider/kernels/dynamic_quantize.hpp"
 
 namespace octet::core {
@@ -13,9 +12,6 @@ namespace {
 
 using vector::kColumnBlock;
 using vector::padded_k;
-
-/// Integer terms wrap modulo 2^32.
-std::int32_t wrap(std::int64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(value)); }
 
 void to_float(const TensorView& view, std::int64_t count, float* values) {
   switch (view.dtype) {
@@ -61,55 +57,6 @@ auto epilogue_for(DataType y) {
 
 }  // namespace
 
-struct MatMulPlan::Operands {
-  const std::uint8_t* a = nullptr;         // [a_matrices][m][k], unsigned
-  const std::int32_t* row_sums = nullptr;  // [a_matrices][m], or null where no zero point of B needs them
-  const std::uint8_t* b = nullptr;         // as given, where it is not packed yet
-  const std::int32_t* c = nullptr;
-  void* y = nullptr;
-  const float* a_scale = nullptr;
-  const float* b_scale = nullptr;
-  const float* bias = nullptr;
-  const std::int32_t* a_zero_point = nullptr;
-  const std::int32_t* b_zero_point = nullptr;
-  bool b_zero_point_is_zero = false;
-  bool sums_are_final = false;  // nothing is left to do after the product
-  float y_scale = 0;
-  std::int32_t y_zero_point = 0;
-};
-
-struct MatMulPlan::Tile {
-  std::int64_t columns;
-  Scratch memory;
-  std::int32_t* acc;
-  std::int32_t* row_term;
-  std::int32_t* column_term;
-  float* scale;
-  std::int8_t* packed;
-  std::int32_t* packed_sums;
-
-  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth)
-      : Tile(rows, columns_, packed_depth, Layout()) {}
-
-  const std::int32_t* column_sum = nullptr;  // of the current columns
-
- private:
-  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth, Layout layout)
-      : columns(vector::padded_n(columns_)), memory(take(layout, rows, columns, packed_depth)) {
-    acc = reinterpret_cast<std::int32_t*>(memory.bytes());
-    row_term = acc + rows * columns;
-    column_term = row_term + (rows + 15) / 16 * 16;
-    scale = reinterpret_cast<float*>(column_term + columns);
-    packed_sums = reinterpret_cast<std::int32_t*>(scale + columns);
-    packed = reinterpret_cast<std::int8_t*>(packed_sums + columns);
-  }
-  static std::size_t take(Layout& layout, std::int64_t rows, std::int64_t columns, std::int64_t packed_depth) {
-    layout.add(static_cast<std::size_t>((rows * columns + (rows + 15) / 16 * 16 + 3 * columns) * 4));
-    layout.add(static_cast<std::size_t>(columns * packed_depth));
-    return layout.total();
-  }
-};
-
 MatMulPlan::MatMulPlan(const MatMulNode& node, const PlanRequest& request, MatMulShape shape,
                        std::shared_ptr<const PackedWeights> weights, Choice<Product> product)
     : Plan(std::move(product.decision)),
@@ -128,6 +75,12 @@ MatMulPlan::MatMulPlan(const MatMulNode& node, const PlanRequest& request, MatMu
   a_zero_point_ = shape_.parameter(info(node.ports.a_zero_point), true);
   b_scale_ = shape_.parameter(info(node.ports.b_scale), false);
   b_zero_point_ = shape_.parameter(info(node.ports.b_zero_point), false);
+  if (node_.rowwise)
+    for (ParameterShape* parameter : {&a_scale_, &a_zero_point_}) {
+      parameter->stride = 1;
+      if (shape_.batch > 1)
+        for (const std::int64_t a_matrix : shape_.a_index) parameter->offsets.push_back(a_matrix * shape_.m);
+    }
   per_row_ = a_scale_.stride != 0 || a_zero_point_.stride != 0;
   has_bias_ = info(node.ports.bias).present();
   const TensorInfo c = info(node.ports.c);
@@ -180,7 +133,9 @@ void MatMulPlan::arrange_activations(const Call& call, const TensorView* inputs,
   const TensorView& a = inputs[node_.ports.a];
   const vector::MatMulKernels& loops = vector::kernels().matmul;
   auto* arranged = memory;
-  if (node_.quantizes_a) {
+  if (node_.rowwise) {
+    quantize_rows(call, a.as<const float>(), memory, run);
+  } else if (node_.quantizes_a) {
     const DynamicParams params = dynamic_quantize(call, a.as<const float>(), count, arranged);
     *const_cast<std::int32_t*>(run.a_zero_point) = params.zero_point;
     run.a_scale = static_cast<float*>(std::memcpy(memory + (count + 63) / 64 * 64, &params.scale, sizeof params.scale));
@@ -202,6 +157,28 @@ void MatMulPlan::arrange_activations(const Call& call, const TensorView* inputs,
     loops.row_sums(run.a, shape_.a_matrices * shape_.m, shape_.k, sums);
     run.row_sums = sums;
   }
+}
+
+// Scales and zero points stand behind what other activations need.
+void MatMulPlan::quantize_rows(const Call& call, const float* a, std::uint8_t* memory, Operands& run) const {
+  constexpr double kNanosecondsPerElement = 0.2;
+  const std::int64_t rows = shape_.a_matrices * shape_.m, k = shape_.k;
+  auto* zero_point =
+      reinterpret_cast<std::int32_t*>(memory + (rows * k + 63) / 64 * 64 + 64 + (rows * 4 + 63) / 64 * 64);
+  auto* scale = reinterpret_cast<float*>(zero_point + rows);
+  const std::size_t parts =
+      std::min(parts_for(call, static_cast<double>(rows * k) * kNanosecondsPerElement), static_cast<std::size_t>(rows));
+  parallel_for(call, parts, [&](std::size_t i) {
+    const Range range = split(rows, 1, parts, i);
+    for (std::int64_t m = range.begin; m < range.end; ++m) {
+      const DynamicParams params = quantize_row(a + m * k, k, memory + m * k);
+      scale[m] = params.scale;
+      zero_point[m] = params.zero_point;
+    }
+  });
+  run.a = memory;
+  run.a_scale = scale;
+  run.a_zero_point = zero_point;
 }
 
 MatMulPlan::Grid MatMulPlan::cut(const Call& call) const {
@@ -236,7 +213,8 @@ void MatMulPlan::run(const Call& call, const TensorView* inputs, const TensorVie
       layout.add(room(a_scale_.count, 4) + room(b_scale_.count, 4) + room(a_zero_point_.count + 1, 4) +
                  room(b_zero_point_.count + 1, 4) + room(has_bias_ ? shape_.n : 0, 4) + 5 * 64);
   const std::int64_t a_rows = shape_.a_matrices * shape_.m;
-  const std::size_t activations = layout.add(room(a_rows * shape_.k, 1) + 64 + room(a_rows, 4));
+  const std::size_t activations =
+      layout.add(room(a_rows * shape_.k, 1) + 64 + room(a_rows, 4) + (node_.rowwise ? room(2 * a_rows, 4) : 0));
   const Scratch memory(layout.total());
   Operands run;
   run.b = inputs[node_.ports.b].as<const std::uint8_t>();
@@ -318,74 +296,6 @@ void MatMulPlan::multiply(const Operands& run, std::int64_t matrix, Range rows, 
     product_->run(rows.end - rows.begin, count, rows_of_a(run, matrix, rows), b, acc, acc_stride);
   else
     for (std::int64_t i = 0; i < rows.end - rows.begin; ++i) std::fill_n(acc + i * acc_stride, count, 0);
-}
-
-// What depends on the column only: the correction for A's zero point and the scale.
-void MatMulPlan::prepare_columns(const Operands& run, const Tile& tile, std::int64_t matrix, std::int64_t row,
-                                 Range columns) const {
-  vector::ColumnParameters parameters{};
-  parameters.columns = columns.end - columns.begin;
-  parameters.k = shape_.k;
-  parameters.column_sum = tile.column_sum;
-  parameters.a_zero_point = run.a_zero_point[a_zero_point_.offset(matrix) + row * a_zero_point_.stride];
-  parameters.b_zero_point = run.b_zero_point + b_zero_point_.offset(matrix) + columns.begin * b_zero_point_.stride;
-  parameters.b_zero_point_stride = b_zero_point_.stride;
-  if (run.c && c_row_stride_ == 0) parameters.c = run.c + columns.begin * c_column_stride_;
-  parameters.c_stride = c_column_stride_;
-  vector::kernels().matmul.column_terms(parameters, tile.column_term);
-  if (y_.dtype == DataType::int32) return;
-  parameters.a_scale = node_.alpha * run.a_scale[a_scale_.offset(matrix) + row * a_scale_.stride];
-  parameters.b_scale = run.b_scale + b_scale_.offset(matrix) + columns.begin * b_scale_.stride;
-  parameters.b_scale_stride = b_scale_.stride;
-  parameters.y_scale = run.y_scale;
-  vector::kernels().matmul.column_scales(parameters, is_8bit(y_.dtype), tile.scale);
-}
-
-void MatMulPlan::finish_rows(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
-                             const std::int32_t* acc, std::int64_t acc_stride) const {
-  const std::int64_t count = rows.end - rows.begin;
-  vector::EpilogueTile finish{};
-  finish.columns = columns.end - columns.begin;
-  finish.acc_stride = acc_stride;
-  finish.y_stride = shape_.n;
-  finish.column_term = tile.column_term;
-  finish.scale = tile.scale;
-  finish.bias = run.bias ? run.bias + columns.begin : nullptr;
-  finish.y_zero_point = run.y_zero_point;
-  const bool row_c = run.c && c_row_stride_ != 0 && c_column_stride_ == 0;
-  const bool full_c = run.c && c_row_stride_ != 0 && c_column_stride_ != 0;
-  const std::int32_t* sums =
-      run.row_sums ? run.row_sums + shape_.a_index[static_cast<std::size_t>(matrix)] * shape_.m + rows.begin : nullptr;
-  if (sums && b_zero_point_.stride != 0)
-    finish.b_zero_point = run.b_zero_point + b_zero_point_.offset(matrix) + columns.begin;
-  if ((sums && b_zero_point_.stride == 0) || row_c) {
-    const std::int64_t zero_point =
-        sums && b_zero_point_.stride == 0 ? run.b_zero_point[b_zero_point_.offset(matrix)] : 0;
-    for (std::int64_t i = 0; i < count; ++i)
-      tile.row_term[i] =
-          wrap((sums ? -zero_point * sums[i] : 0) + (row_c ? run.c[(rows.begin + i) * c_row_stride_] : 0));
-    finish.row_term = tile.row_term;
-  }
-  const std::size_t y_size = static_cast<std::size_t>(bit_width(y_.dtype)) / 8;
-  const auto finish_from = [&](std::int64_t first, std::int64_t number) {
-    vector::EpilogueTile part = finish;
-    part.rows = number;
-    part.acc = acc + first * acc_stride;
-    part.row_sum = finish.b_zero_point ? sums + first : nullptr;
-    if (part.row_term) part.row_term += first;
-    if (full_c) {
-      part.addend = run.c + (rows.begin + first) * c_row_stride_ + columns.begin;
-      part.addend_stride = c_row_stride_;
-    }
-    const std::int64_t at = (matrix * shape_.m + rows.begin + first) * shape_.n + columns.begin;
-    part.y = static_cast<std::uint8_t*>(run.y) + static_cast<std::size_t>(at) * y_size;
-    epilogue_(part);
-  };
-  if (!per_row_) return finish_from(0, count);
-  for (std::int64_t i = 0; i < count; ++i) {
-    prepare_columns(run, tile, matrix, rows.begin + i, columns);
-    finish_from(i, 1);
-  }
 }
 
 }  // namespace octet::core

@@ -32,6 +32,7 @@ class MatMulPlan final : public Plan {
 
   void read_parameters(const TensorView* inputs, std::uint8_t* memory, Operands& run) const;
   void arrange_activations(const Call& call, const TensorView* inputs, std::uint8_t* memory, Operands& run) const;
+  void quantize_rows(const Call& call, const float* a, std::uint8_t* memory, Operands& run) const;
   Grid cut(const Call& call) const;
   Part part_of(const Grid& grid, std::size_t i) const;
   void run_part(const Operands& run, const Part& part) const;
@@ -45,6 +46,8 @@ class MatMulPlan final : public Plan {
                        Range columns) const;
   void finish_rows(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
                    const std::int32_t* acc, std::int64_t acc_stride) const;
+  void finish_rowwise(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
+                      const std::int32_t* acc, std::int64_t acc_stride) const;
 
   MatMulNode node_;
   MatMulShape shape_;

@@ -4,12 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <mutex>
 #include <new>
 #include <string_view>
-#include <unordered_map>
 
 #include "primitives/vector/kernels.hpp"
+#include "provider/kernels/shared_weights.hpp"
 
 namespace octet::core {
 
@@ -46,22 +45,7 @@ bool PackedWeights::operator==(const PackedWeights& other) const noexcept {
 
 std::shared_ptr<const PackedWeights> pack_weights(const TensorView& b, std::int64_t matrices, std::int64_t k,
                                                   std::int64_t n, MatrixStrides strides) {
-  struct Store {
-    std::mutex mutex;
-    std::unordered_multimap<std::uint64_t, std::weak_ptr<const PackedWeights>> weights;
-  };
-  static auto* store = new Store();  // never destroyed: operators may outlive static destruction
-
-  auto packed = std::make_shared<const PackedWeights>(b, matrices, k, n, strides);
-  const std::lock_guard<std::mutex> lock(store->mutex);
-  auto [entry, last] = store->weights.equal_range(packed->hash());
-  while (entry != last) {
-    const auto held = entry->second.lock();
-    if (held && *held == *packed) return held;
-    entry = held ? std::next(entry) : store->weights.erase(entry);
-  }
-  store->weights.emplace(packed->hash(), packed);
-  return packed;
+  return shared(std::make_shared<const PackedWeights>(b, matrices, k, n, strides));
 }
 
 }  // namespace octet::core

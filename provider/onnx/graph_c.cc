@@ -1,32 +1,28 @@
 // The flat C interface of liboctet_graph.
-#include <octet/graph.h>
+#include "provider/onnx/graph_c.hpp"
 
-#include <onnx/checker.h>
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
-#include <mutex>
-#include <new>
-#include <string>
 
-#include <octet/onnx.hpp>
-
+#include "provider/onnx/graph_state.hpp"
 #include "provider/ops/ops.hpp"
 
+namespace octet::graph_c {
 namespace {
 
 thread_local std::string last_error;
 
-/// A fault of the caller or of the model, with the number to return.
-struct Failure {
-  std::int32_t code;
-  std::string text;
-};
+}  // namespace
 
-std::int32_t fail(std::int32_t code, const char* text) noexcept {
+const char* last_error_text() noexcept { return last_error.c_str(); }
+
+void clear_last_error() noexcept { last_error.clear(); }
+
+std::int32_t set_last_error(std::int32_t code, const char* text) noexcept {
   try {
     last_error = text;
   } catch (...) {
@@ -36,40 +32,47 @@ std::int32_t fail(std::int32_t code, const char* text) noexcept {
   return code;
 }
 
-template <class Function>
-std::int32_t guarded(const Function& function) noexcept {
-  last_error.clear();
-  try {
-    function();
-    return OCTET_GRAPH_OK;
-  } catch (const Failure& failure) {
-    return fail(failure.code, failure.text.c_str());
-  } catch (const std::bad_alloc&) {
-    return fail(OCTET_GRAPH_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception& error) {  // of many types: the ONNX library's answer to a faulty model
-    return fail(OCTET_GRAPH_INVALID_MODEL, error.what());
-  } catch (...) {
-    return fail(OCTET_GRAPH_INTERNAL, "an exception of unknown type");
-  }
+std::vector<std::string> strings(const char* const* values, std::uint64_t count, const char* function,
+                                 const char* parameter) {
+  std::vector<std::string> result;
+  for (const char* text : array(values, count, function, parameter))
+    result.emplace_back(&required(text, function, parameter));
+  return result;
 }
 
-/// onnx's registry has no lock: it is filled before anything reads it.
-void register_once() {
-  static std::once_flag once;
-  std::call_once(once, octet::register_schemas);
+void check_capacity(const void* buffer, std::uint64_t* size, std::uint64_t needed, const char* function) {
+  const std::uint64_t capacity = required(size, function, "size");
+  *size = needed;
+  if (buffer != nullptr && capacity < needed)
+    refuse(std::string(function) + ": 'buffer' has " + std::to_string(capacity) + " bytes, expected at least " +
+           std::to_string(needed));
 }
+
+void write_text(const std::string& text, char* buffer, std::uint64_t* size, const char* function) {
+  check_capacity(buffer, size, text.size() + 1, function);
+  if (buffer != nullptr) std::memcpy(buffer, text.c_str(), text.size() + 1);
+}
+
+}  // namespace octet::graph_c
+
+using namespace octet::graph_c;
+using octet::onnx_side::register_schemas_once;
+
+namespace {
 
 onnx::ModelProto parse(const void* model, std::uint64_t size, const char* function) {
-  const auto refuse = [&](const char* text) {
-    throw Failure{OCTET_GRAPH_INVALID_ARGUMENT, std::string(function) + ": " + text};
-  };
-  if (model == nullptr) refuse("'model' is null");
-  if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max()))
-    refuse("'model' is larger than 2147483647 bytes");
-  onnx::ModelProto proto;
-  if (size == 0 || !proto.ParseFromArray(model, static_cast<int>(size))) refuse("'model' is no serialized ModelProto");
-  register_once();
-  return proto;
+  require(model, function, "model");
+  return octet::onnx_side::parse_model(model, size);
+}
+
+void check(const onnx::ModelProto& model, const std::filesystem::path& directory, bool full) {
+  try {
+    octet::onnx_side::check_model(model, directory);
+    onnx::ModelProto inferred;
+    if (full) octet::onnx_side::infer_shapes(inferred = model, directory, true);
+  } catch (const octet::Error& error) {
+    throw Failure{OCTET_GRAPH_INVALID_MODEL, error.what()};
+  }
 }
 
 }  // namespace
@@ -78,12 +81,12 @@ extern "C" {
 
 int32_t octet_graph_abi_version(void) { return OCTET_GRAPH_ABI_VERSION; }
 
-const char* octet_graph_last_error(void) { return last_error.c_str(); }
+const char* octet_graph_last_error(void) { return octet::graph_c::last_error_text(); }
 
 uint64_t octet_graph_registered_schemas(void) {
   std::uint64_t count = 0;
   guarded([&] {
-    register_once();
+    register_schemas_once();
     const auto schemas = onnx::OpSchemaRegistry::get_all_schemas_with_history();
     count = static_cast<std::uint64_t>(std::count_if(schemas.begin(), schemas.end(), [](const onnx::OpSchema& schema) {
       return schema.domain() == octet::core::kMicrosoftDomain;
@@ -93,21 +96,28 @@ uint64_t octet_graph_registered_schemas(void) {
 }
 
 int32_t octet_graph_check(const void* model, uint64_t model_size, int32_t full) {
-  return guarded([&] { onnx::checker::check_model(parse(model, model_size, "octet_graph_check"), full != 0); });
+  return guarded([&] { check(parse(model, model_size, "octet_graph_check"), {}, full != 0); });
+}
+
+int32_t octet_graph_check_file(const char* path, int32_t full) {
+  return guarded([&] {
+    const std::filesystem::path file = &required(path, "octet_graph_check_file", "path");
+    check(octet::onnx_side::read_model(file), file.parent_path(), full != 0);
+  });
 }
 
 int32_t octet_graph_infer(const void* model, uint64_t model_size, int32_t strict, void* buffer, uint64_t* size) {
+  static constexpr const char* kFunction = "octet_graph_infer";
   return guarded([&] {
-    if (size == nullptr) throw Failure{OCTET_GRAPH_INVALID_ARGUMENT, "octet_graph_infer: 'size' is null"};
-    onnx::ModelProto proto = parse(model, model_size, "octet_graph_infer");
-    onnx::shape_inference::InferShapes(proto, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(strict != 0, strict != 0));
+    require(size, kFunction, "size");
+    onnx::ModelProto proto = parse(model, model_size, kFunction);
+    try {
+      octet::onnx_side::infer_shapes(proto, {}, strict != 0);
+    } catch (const octet::Error& error) {
+      throw Failure{OCTET_GRAPH_INVALID_MODEL, error.what()};
+    }
     const std::size_t needed = proto.ByteSizeLong();
-    const std::uint64_t capacity = buffer ? *size : needed;
-    *size = needed;
-    if (capacity < needed)
-      throw Failure{OCTET_GRAPH_INVALID_ARGUMENT, "octet_graph_infer: 'buffer' has " + std::to_string(capacity) +
-                                                      " bytes, expected at least " + std::to_string(needed)};
+    check_capacity(buffer, size, needed, kFunction);
     if (needed > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
       throw Failure{OCTET_GRAPH_INVALID_MODEL, "octet_graph_infer: the result is larger than 2147483647 bytes"};
     if (buffer) proto.SerializeToArray(buffer, static_cast<int>(needed));

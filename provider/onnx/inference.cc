@@ -59,26 +59,6 @@ std::vector<TypeAndShape> read_outputs(const core::OpDef& op, onnx::InferenceCon
   return outputs;
 }
 
-AttributeValue value_of(const onnx::AttributeProto& attribute, const std::string& label) {
-  switch (attribute.type()) {
-    case onnx::AttributeProto::INT:
-      return attribute.i();
-    case onnx::AttributeProto::FLOAT:
-      return attribute.f();
-    case onnx::AttributeProto::STRING:
-      return attribute.s();
-    case onnx::AttributeProto::INTS:
-      return std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
-    case onnx::AttributeProto::FLOATS:
-      return std::vector<float>(attribute.floats().begin(), attribute.floats().end());
-    case onnx::AttributeProto::STRINGS:
-      return std::vector<std::string>(attribute.strings().begin(), attribute.strings().end());
-    default:
-      throw Error(ErrorCode::invalid_argument,
-                  label + ": attribute '" + attribute.name() + "' is no number, string or list of them");
-  }
-}
-
 /// Nothing where an attribute is a reference that a function's caller has yet to fill in.
 std::optional<Attributes> read_attributes(const core::OpDef& op, const onnx::InferenceContext& context,
                                           const std::string& label) {
@@ -87,7 +67,7 @@ std::optional<Attributes> read_attributes(const core::OpDef& op, const onnx::Inf
     const onnx::AttributeProto* attribute = context.getAttribute(definition.name);
     if (attribute == nullptr) continue;
     if (!attribute->ref_attr_name().empty()) return std::nullopt;
-    attributes.emplace(definition.name, value_of(*attribute, label));
+    attributes.emplace(definition.name, attribute_value(*attribute, label));
   }
   return attributes;
 }
@@ -108,6 +88,26 @@ void write_output(const TypeAndShape& output, onnx::TypeProto& type) {
 }
 
 }  // namespace
+
+AttributeValue attribute_value(const onnx::AttributeProto& attribute, const std::string& label) {
+  switch (attribute.type()) {
+    case onnx::AttributeProto::INT:
+      return attribute.i();
+    case onnx::AttributeProto::FLOAT:
+      return attribute.f();
+    case onnx::AttributeProto::STRING:
+      return attribute.s();
+    case onnx::AttributeProto::INTS:
+      return std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
+    case onnx::AttributeProto::FLOATS:
+      return std::vector<float>(attribute.floats().begin(), attribute.floats().end());
+    case onnx::AttributeProto::STRINGS:
+      return std::vector<std::string>(attribute.strings().begin(), attribute.strings().end());
+    default:
+      throw Error(ErrorCode::invalid_argument,
+                  label + ": attribute '" + attribute.name() + "' is no number, string or list of them");
+  }
+}
 
 void infer(const core::OpDef& op, onnx::InferenceContext& context) {
   try {

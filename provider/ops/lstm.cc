@@ -134,7 +134,18 @@ The integer sums are exact. Sigmoid and Tanh are within 2.6 units in the last pl
 1.6e-38), the same bits everywhere. Each row is quantized by its own range, so that a sequence's numbers depend on nothing
 but the sequence: not on its neighbours in the batch, its padding, or threads. The option lstm_quantization=per_tensor
 quantizes as onnxruntime does on one thread: X once over its first max(sequence_lens) steps, and at each step the states of
-all sequences together, where one that is over counts as 0. Y holds 0 for steps past a sequence's length, and a sequence of
+all sequences together, where one that is over counts as 0.
+
+The option accuracy=fast rounds x and H[t-1] to bfloat16 instead, where the CPU has AVX512_BF16, the backend vector is
+allowed, the weights and their zero points are constant, and lstm_quantization is per_row; elsewhere it changes nothing:
+
+    gates = f32(Wb + Rb) + sum of bf16(x) * (W - W_zero_point) * W_scale
+          + sum of bf16(H[t-1]) * (R - R_zero_point) * R_scale
+
+with sums in float32, in the order of k, the second of each pair first, subnormal numbers taken as 0, the scale after the
+sum. A sequence's numbers still depend on nothing but the sequence.
+
+Y holds 0 for steps past a sequence's length, and a sequence of
 length 0 gives 0 in Y, Y_h and Y_c.)";
 
 std::vector<PortDef> lstm_inputs() {

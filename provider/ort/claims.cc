@@ -48,7 +48,7 @@ Claims claim_nodes(const Graph& graph, const HasKernel& has_kernel, Session& ses
   const bool can_fuse = !graph.is_nested || can_fuse_in_nested_graphs();
   if (can_fuse) {
     const auto supports = [&](const Step& step) { return is_supported(step, session); };
-    claims.groups = match_products(graph, supports, partition);
+    claims.groups = match_products(graph, supports, session.settings().rowwise, partition);
     for (const auto match : {match_byte_functions, match_tails})
       for (Group& group : match(graph, supports, partition)) claims.groups.push_back(std::move(group));
   }

@@ -160,11 +160,23 @@ Step product_step(const Graph& graph, const Product& product, Form form) {
   return step;
 }
 
+/// A product together with its quantizer of x, by the same formula but for x's scale and zero point.
+Step rowwise_step(const Graph& graph, const Product& product, Form form, int x) {
+  const GraphNode& matmul = graph.nodes[product.matmul];
+  Step step;
+  step.node.op_type = "DynamicQuantizeMatMul";
+  step.node.name = graph.label(matmul);
+  const int bias = form == Form::biased ? product.bias : kAbsent;
+  for (const int value : {x, matmul.input(1), product.b_scale, matmul.input(3), bias}) add_input(graph, value, step);
+  add_output(graph, graph.nodes[last_node(product, form)].outputs[0], step);
+  return step;
+}
+
 /// Grows one group: a DynamicQuantizeLinear, where there is one, and products.
 class GroupBuilder {
  public:
-  GroupBuilder(const Graph& graph, const Supports& supports, Partition& partition, int quantizer)
-      : graph_(graph), supports_(supports), partition_(partition), quantizer_(quantizer) {}
+  GroupBuilder(const Graph& graph, const Supports& supports, bool rowwise, Partition& partition, int quantizer)
+      : graph_(graph), supports_(supports), rowwise_(rowwise), partition_(partition), quantizer_(quantizer) {}
 
   /// Takes all products in their largest forms where that is possible, else each in the largest form that fits those
   /// before it. What is not taken stays free.
@@ -182,6 +194,7 @@ class GroupBuilder {
       }
     }
     Group group{nodes(), steps()};
+    if (std::vector<Step> rowwise = rowwise_steps(group.nodes); !rowwise.empty()) group.steps = std::move(rowwise);
     if (group.nodes.empty() || !partition_.can_claim(group.nodes)) return std::nullopt;
     partition_.claim(group.nodes);
     return group;
@@ -237,8 +250,35 @@ class GroupBuilder {
     return steps;
   }
 
+  /// The quantizer and its products as products that quantize row by row; none where that is not possible.
+  std::vector<Step> rowwise_steps(const std::vector<int>& taken) const {
+    if (!rowwise_ || quantizer_ == kAbsent || forms_.empty()) return {};
+    const GraphNode& quantizer = graph_.nodes[quantizer_];
+    for (const int output : quantizer.outputs) {
+      if (output == kAbsent) continue;
+      const GraphValue& value = graph_.values[output];
+      const bool only_here = std::all_of(value.consumers.begin(), value.consumers.end(), [&](int consumer) {
+        return std::binary_search(taken.begin(), taken.end(), consumer);
+      });
+      if (!only_here || value.is_graph_output) return {};
+    }
+    std::map<int, Step> by_last_node;
+    for (std::size_t i = 0; i < products_.size(); ++i) {
+      const bool fits = forms_[i] >= Form::scaled && products_[i].a_scale == quantizer.outputs[1] &&
+                        graph_.nodes[products_[i].matmul].input(2) == quantizer.outputs[2];
+      if (!fits) return {};
+      Step step = rowwise_step(graph_, products_[i], forms_[i], quantizer.input(0));
+      if (!supports_(step)) return {};
+      by_last_node[last_node(products_[i], forms_[i])] = std::move(step);
+    }
+    std::vector<Step> steps;
+    for (auto& [node, step] : by_last_node) steps.push_back(std::move(step));
+    return steps;
+  }
+
   const Graph& graph_;
   const Supports& supports_;
+  bool rowwise_;
   Partition& partition_;
   int quantizer_;
   std::vector<Product> products_;
@@ -271,10 +311,10 @@ Step single_step(const Graph& graph, const GraphNode& node) {
   return step;
 }
 
-std::vector<Group> match_products(const Graph& graph, const Supports& supports, Partition& partition) {
+std::vector<Group> match_products(const Graph& graph, const Supports& supports, bool rowwise, Partition& partition) {
   std::vector<Group> groups;
   const auto build = [&](int quantizer, const std::vector<int>& matmuls) {
-    if (auto group = GroupBuilder(graph, supports, partition, quantizer).build(matmuls))
+    if (auto group = GroupBuilder(graph, supports, rowwise, partition, quantizer).build(matmuls))
       groups.push_back(std::move(*group));
   };
   const int count = static_cast<int>(graph.nodes.size());

@@ -38,7 +38,9 @@ using Supports = std::function<bool(const Step&)>;
 /// The step that computes a node as it stands.
 Step single_step(const Graph& graph, const GraphNode& node);
 
-/// Claims all products, each as part of one group, and every group's nodes in `partition`.
-std::vector<Group> match_products(const Graph& graph, const Supports& supports, Partition& partition);
+/// Claims all products, each as part of one group, and every group's nodes in `partition`. With `rowwise`, the products
+/// of a quantizer that nobody else needs become one com.microsoft DynamicQuantizeMatMul each, which quantizes x row by
+/// row; where the quantizer's outputs are used otherwise too, they stay as they are.
+std::vector<Group> match_products(const Graph& graph, const Supports& supports, bool rowwise, Partition& partition);
 
 }  // namespace octet::ort

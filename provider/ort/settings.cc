@@ -53,6 +53,8 @@ void set_lstm_quantization(const Given& given, Settings& settings) {
   settings.lstm_quantization = one_of(given, {"per_row", "per_tensor"});
 }
 
+void set_rowwise(const Given& given, Settings& settings) { settings.rowwise = one_of(given, {"0", "1"}) == "1"; }
+
 void set_verbose(const Given& given, Settings& settings) {
   settings.trace_claims = one_of(given, {"none", "dispatch"}) == "dispatch";
   settings.trace_plans = settings.trace_claims && given.is_option;
@@ -96,10 +98,15 @@ struct OptionDef {
   void (*set)(const Given& given, Settings& settings);
 };
 constexpr OptionDef kOptions[] = {
-    {"threads", set_threads},   {"backend", set_backend},
-    {"accuracy", set_accuracy}, {"lstm_quantization", set_lstm_quantization},
-    {"verbose", set_verbose},   {"min_coverage", set_min_coverage},
-    {"report", set_report},     {"warmup", set_warmup},
+    {"threads", set_threads},
+    {"backend", set_backend},
+    {"accuracy", set_accuracy},
+    {"lstm_quantization", set_lstm_quantization},
+    {"rowwise", set_rowwise},
+    {"verbose", set_verbose},
+    {"min_coverage", set_min_coverage},
+    {"report", set_report},
+    {"warmup", set_warmup},
 };
 
 /// The session's entries for this provider, by option name.

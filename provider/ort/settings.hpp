@@ -17,6 +17,7 @@ struct Settings {
   std::string backend = "auto";               ///< octet::Options::backend
   std::string accuracy = "exact";             ///< octet::Options::accuracy
   std::string lstm_quantization = "per_row";  ///< octet::Options::lstm_quantization
+  bool rowwise = false;                       ///< octet::Options::rowwise; also for fused groups
   bool trace_claims = false;                  ///< verbose=dispatch: to stderr, which nodes are not taken and why,
   bool trace_plans = false;  ///< and what runs those that are (the core does that for OCTET_VERBOSE=dispatch)
   double min_coverage = 0;   ///< least share of the model's quantized nodes that must run here, else no session
@@ -25,7 +26,7 @@ struct Settings {
   /// Values of the model's symbolic dimensions, for which plans are made with the session.
   std::vector<std::map<std::string, std::int64_t>> warmup;
 
-  Options operator_options() const { return {1, backend, accuracy, lstm_quantization}; }
+  Options operator_options() const { return {1, backend, accuracy, lstm_quantization, rowwise}; }
 };
 
 /// Throws Error(invalid_argument) naming the option, its value and what is expected.

@@ -26,7 +26,7 @@ Tag tag_of(WeightsLayout layout) {
 }
 
 memory arranged_weights(const BareProductJob& job, void* b, const memory::desc& desc) {
-  memory plain({{job.k, job.n}, Type::s8, Tag::ab}, engine(), b);
+  memory plain({{job.k, job.n}, job.b_type, Tag::ab}, engine(), b);
   if (plain.get_desc() == desc) return plain;
   memory arranged(desc, engine());
   dnnl::reorder(plain, arranged).execute(stream(), plain, arranged);
@@ -57,7 +57,7 @@ dnnl::stream& stream() {
 }
 
 std::unique_ptr<BareProduct> BareProduct::make(const BareProductJob& job, WeightsLayout layout) {
-  const memory::desc a({job.m, job.k}, job.a_type, Tag::ab), b({job.k, job.n}, Type::s8, tag_of(layout));
+  const memory::desc a({job.m, job.k}, job.a_type, Tag::ab), b({job.k, job.n}, job.b_type, tag_of(layout));
   const memory::desc y({job.m, job.n}, job.y_type, Tag::ab);
   const memory::desc bias = job.bias ? memory::desc({1, job.n}, Type::f32, Tag::ab) : memory::desc();
   const dnnl::matmul::primitive_desc desc(engine(), a, b, bias, y, attributes_of(job), true);

@@ -16,8 +16,9 @@ namespace octet::benchmark {
 struct BareProductJob {
   dnnl::memory::dim m, k, n;
   dnnl::memory::data_type a_type, y_type;
+  dnnl::memory::data_type b_type = dnnl::memory::data_type::s8;
   void* a;
-  std::vector<void*> b;  ///< s8, row-major: one for each copy of the weights
+  std::vector<void*> b;  ///< row-major: one for each copy of the weights
   void* y;
   float* a_scale;
   float* b_scale;  ///< n of them

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from .elementwise import Elementwise
 from .recurrent import Recurrent
 
-SHORT = {"uint8": "u8", "int8": "s8", "int32": "s32", "float": "f32"}
+SHORT = {"uint8": "u8", "int8": "s8", "int32": "s32", "float": "f32", "bfloat16": "bf16"}
 
 # Types of A, B and Y.
 PATTERN = "DynamicQuantizeLinear and product"  # as quantizers of weights write it
@@ -108,6 +108,34 @@ class Quantize:
 
 
 @dataclass(frozen=True)
+class InnerProduct:
+    """octet::InnerProduct: A and C of one type, m x k times k x n."""
+
+    type: str
+    weights: str  # "constant" (from float) or "runtime" (of the same type)
+    m: int
+    k: int
+    n: int
+    threads: int = 1
+    operator: str = "InnerProduct"
+
+    @property
+    def variant(self) -> str:
+        return f"{SHORT[self.type]}, {self.weights} weights"
+
+    @property
+    def shape(self) -> str:
+        return f"{self.m}x{self.k}x{self.n}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.operator} {SHORT[self.type]} {self.weights} {self.shape} t{self.threads}"
+
+    def native_line(self, copies: int) -> str:
+        return f"inner_product {self.type} {self.weights} {self.m} {self.k} {self.n}"
+
+
+@dataclass(frozen=True)
 class Encoder:
     """all-MiniLM-L6-v2, quantized by a recipe of scripts/models."""
 
@@ -130,7 +158,7 @@ class Encoder:
         return f"MiniLM {self.recipe} {self.shape} t{self.threads}"
 
 
-Case = Product | Quantize | Encoder | Elementwise | Recurrent
+Case = Product | Quantize | InnerProduct | Encoder | Elementwise | Recurrent
 
 
 def products(l2_bytes: int) -> Iterator[Product]:
@@ -155,6 +183,14 @@ def quantizes() -> Iterator[Quantize]:
                 yield Quantize(operator, integer, granularity, elements // COLUMNS, COLUMNS)
 
 
+def inner_products() -> Iterator[InnerProduct]:
+    for element in ("float", "bfloat16"):
+        for weights in ("constant", "runtime"):
+            for k, n in ((768, 768), (768, 3072), (3072, 768), (1024, 1024), (4096, 4096)):
+                for m in (1, 4, 16, 64, 256, 1024):
+                    yield InnerProduct(element, weights, m, k, n)
+
+
 def encoders() -> Iterator[Encoder]:
     for recipe in ("dyn", "dyn_u8"):
         for batch, tokens in ((1, 8), (1, 128), (8, 32)):
@@ -170,6 +206,8 @@ def is_quick(case: Case) -> bool:
     if isinstance(case, Recurrent):
         at = (case.weights, case.directions, case.batch, case.inputs, case.threads)
         return at == ("int8", 1, 1, 128, 1) and case.steps == 25
+    if isinstance(case, InnerProduct):
+        return case.threads == 1 and (case.k, case.n) == (768, 768) and case.m in (1, 64)
     if isinstance(case, Quantize):
         quick_size = case.rows * case.columns in (1 << 10, 1 << 16, 1 << 20)
         return quick_size and case.integer == "uint8" and case.threads == 1

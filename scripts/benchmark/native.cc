@@ -70,10 +70,14 @@ void run_all(double seconds) {
     words >> family;
     if (family == "product")
       print(run_product(words, seconds));
+    else if (family == "inner_product")
+      print(run_inner_product(words, seconds));
     else if (family == "quantize")
       print(run_quantize(words, seconds));
     else if (family == "elementwise")
       print(run_elementwise(words, seconds));
+    else if (family == "lstm_training")
+      print(run_lstm_training(words, seconds));
     else
       throw Error(ErrorCode::invalid_argument, "octet_bench: case '" + line + "' is not known");
   }

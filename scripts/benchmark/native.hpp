@@ -22,11 +22,17 @@ struct Outcome {
 /// A product of the matmul family:  OPERATOR A_TYPE B_TYPE Y_TYPE constant|runtime M K N COPIES
 Outcome run_product(std::istream& words, double seconds);
 
+/// The inner product of octet/inner_product.hpp:  float|bfloat16 constant|runtime M K N
+Outcome run_inner_product(std::istream& words, double seconds);
+
 /// QuantizeLinear, DequantizeLinear or DynamicQuantizeLinear:  OPERATOR TYPE tensor|axis ROWS COLUMNS
 Outcome run_quantize(std::istream& words, double seconds);
 
 /// An element-wise operator, a reduction or QLinearConcat:  OPERATOR TYPE FORM RANK DIM...
 Outcome run_elementwise(std::istream& words, double seconds);
+
+/// A training step of an LSTM, or its forward pass alone:  forward|step STEPS BATCH INPUT HIDDEN
+Outcome run_lstm_training(std::istream& words, double seconds);
 
 DataType type_named(const std::string& name);
 

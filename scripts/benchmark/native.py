@@ -55,6 +55,9 @@ def arranged(answer: dict) -> dict:
         best = min(bare, key=lambda name: bare[name]["ratio"])
         row["onednn"] = {"way": best, **bare[best]}
         row["ratio"] = bare[best]["ratio"]
+    parts = [answer[name]["median_us"] for name in answer if name.startswith("product")]
+    if parts:  # of the least that the job takes: its product and its traffic with memory
+        row["share_of_parts"] = row["octet"]["median_us"] / (min(parts) + answer["memcpy"]["median_us"])
     if differing > 0:
         row["differing"] = differing
     for name in ("eigen", "memcpy", "plain sum"):

@@ -30,6 +30,7 @@ Made by `scripts/bench` from `docs/benchmarks/*.json`; not to be edited by hand.
   onnxruntime takes under 2 us; to oneDNN where it takes over 1.5 us more (below 16 rows), 10% (16
   to 128 rows) or 5% (above). Below VNNI oneDNN's products saturate, that is, most are wrong;
   Octet's are exact, and may take 2.5 times as long.
+- For `InnerProduct`, oneDNN's part is its float32 or bfloat16 product, the faster.
 - `DynamicQuantizeLinear and product` is the pattern that onnxruntime fuses into
   DynamicQuantizeMatMul: DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
 """

@@ -58,6 +58,7 @@ install(FILES ${octet_headers} ${PROJECT_BINARY_DIR}/include/octet/version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/octet)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/licenses DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(scripts/cmake/OctetConfig.cmake.in OctetConfig.cmake INSTALL_DESTINATION ${config_dir})
 write_basic_package_version_file(OctetConfigVersion.cmake COMPATIBILITY SameMajorVersion)
@@ -67,3 +68,14 @@ install(FILES ${PROJECT_BINARY_DIR}/OctetConfig.cmake ${PROJECT_BINARY_DIR}/Octe
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(scripts/cmake/octet.pc.in octet.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/octet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# `cpack` in the build folder, or its target `package`: the same tree as an archive.
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_NAME octet)
+set(CPACK_PACKAGE_VENDOR Octet)
+set(CPACK_PACKAGE_CHECKSUM SHA256)
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_THREADS 0)
+set(CPACK_VERBATIM_VARIABLES ON)
+include(CPack)

@@ -122,7 +122,9 @@ TEST(CApiMisuse, Options) {
   for (const char* threads : {"0", "-1", "1025", "two", "", "2x", "99999999999999999999"})
     expect_error(octet_node_set_option(node, "threads", threads), {"'threads'", "1 to 1024"});
   expect_error(octet_node_set_option(node, "speed", "high"),
-               {"'speed'", "threads, backend, accuracy or lstm_quantization"});
+               {"'speed'", "threads, backend, accuracy, lstm_quantization or rowwise"});
+  expect_error(octet_node_set_option(node, "rowwise", "yes"), {"'rowwise' is 'yes'", "0 or 1"});
+  expect_ok(octet_node_set_option(node, "rowwise", "1"));
   expect_ok(octet_node_set_option(node, "backend", "cuda"));
   EXPECT_EQ(octet_operator_create(node), nullptr);
   expect_last_error({"MatMulInteger 'product'", "backend", "cuda"});

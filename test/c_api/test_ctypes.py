@@ -19,6 +19,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "octet_version": (c_char_p, []),
     "octet_op_count": (c_uint64, []),
     "octet_ops_json": (Status, [c_char_p, POINTER(c_uint64)]),
+    "octet_infer_json": (Status, [c_char_p, c_char_p, POINTER(c_uint64)]),
     "octet_last_error": (c_char_p, []),
     "octet_last_error_code": (c_int32, []),
     "octet_status_code": (c_int32, [Status]),
@@ -51,6 +52,15 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "octet_call_output_dims": (Status, [Call, c_uint64, POINTER(c_int64), c_uint64]),
     "octet_call_explain": (Status, [Call, c_char_p, POINTER(c_uint64)]),
     "octet_call_run": (Status, [Call]),
+    "octet_dqip_init": (c_void_p, [c_uint64] * 3 + [c_int32] * 7),
+    "octet_dqip_internal_buffer_size": (c_uint64, [c_void_p]),
+    "octet_dqip_external_buffer_size": (c_uint64, [c_void_p]),
+    "octet_dqip_info": (c_char_p, [c_void_p]),
+    "octet_dqip_set_option": (Status, [c_void_p, c_char_p, c_int64]),
+    "octet_dqip_set_params": (Status, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "octet_dqip_forward": (Status, [c_void_p] * 5),
+    "octet_dqip_forward_rows": (Status, [c_void_p, c_uint64] + [c_void_p] * 4),
+    "octet_dqip_release": (None, [c_void_p]),
     "octet_call_copy_output": (Status, [Call, c_uint64, c_void_p, c_uint64]),
 }
 
@@ -181,6 +191,57 @@ class QGemmTest(unittest.TestCase):
             self.call()
 
 
+class InnerProductTest(unittest.TestCase):
+    """C = leaky_relu(A B + bias) of numbers whose quantization is exact."""
+
+    a = [[255.0, 1.0, 7.0], [-100.0, 155.0, 3.0]]
+    b = [[127.0, 3.0], [2.0, -127.0], [-5.0, 9.0]]
+    bias = [0.5, -2.0]
+
+    def init(self, **changes: int) -> int:
+        numbers = {"type_a": FLOAT, "type_b": FLOAT, "type_c": FLOAT, "const_b": 1, "bias": 1, "activation": 2}
+        product = handle(LIBRARY.octet_dqip_init(2, 2, 3, *{**numbers, **changes}.values(), 0))
+        self.addCleanup(LIBRARY.octet_dqip_release, product)
+        return product
+
+    @staticmethod
+    def floats(rows: list[list[float]]) -> ctypes.Array[c_float]:
+        values = [value for row in rows for value in row]
+        return (c_float * len(values))(*values)
+
+    def expected(self) -> list[float]:
+        sums = [
+            sum(row[k] * self.b[k][j] for k in range(3)) + self.bias[j] for row in self.a for j in range(2)
+        ]
+        return [value if value >= 0 else 0.25 * value for value in sums]
+
+    def test_runs(self) -> None:
+        product = self.init()
+        slope = c_float(0.25)
+        check(LIBRARY.octet_dqip_set_option(product, b"threads", 2))
+        check(
+            LIBRARY.octet_dqip_set_params(
+                product, self.floats(self.b), None, self.floats([self.bias]), byref(slope)
+            )
+        )
+        self.assertGreater(LIBRARY.octet_dqip_internal_buffer_size(product), 0)
+        self.assertTrue(LIBRARY.octet_dqip_info(product))
+        buffer = ctypes.create_string_buffer(LIBRARY.octet_dqip_external_buffer_size(product))
+        a, c = self.floats(self.a), (c_float * 4)()
+        check(LIBRARY.octet_dqip_forward(product, a, None, buffer, c))
+        self.assertEqual(list(c), self.expected())
+        one_row = (c_float * 4)()
+        check(LIBRARY.octet_dqip_forward_rows(product, 1, a, None, None, one_row))
+        self.assertEqual(list(one_row), self.expected()[:2] + [0.0, 0.0])
+
+    def test_tells_what_is_wrong(self) -> None:
+        with self.assertRaisesRegex(OctetError, "activation is 11"):
+            self.init(activation=11)
+        product = self.init()
+        with self.assertRaisesRegex(OctetError, "no parameters are set"):
+            check(LIBRARY.octet_dqip_forward(product, self.floats(self.a), None, None, (c_float * 4)()))
+
+
 class LibraryTest(unittest.TestCase):
     def test_versions(self) -> None:
         self.assertEqual(LIBRARY.octet_abi_version(), 1)
@@ -201,7 +262,44 @@ class LibraryTest(unittest.TestCase):
             for key in ("domain", "name", "since_version", "family", "doc", "inputs", "outputs", "attributes"):
                 self.assertIn(key, op)
 
+    @staticmethod
+    def infer(node: Any) -> Any:
+        text = node if isinstance(node, bytes) else json.dumps(node).encode()
+        return json.loads(text_of(LIBRARY.octet_infer_json, text))
+
+    def test_infers_symbols(self) -> None:
+        matmul = {"op_type": "MatMulInteger", "opset_version": 17}
+        a, b = {"dtype": UINT8, "dims": ["batch", None, 64]}, {"dtype": INT8, "dims": [64, 32]}
+        self.assertEqual(self.infer(matmul | {"inputs": [a, b]}), [{"dtype": INT32, "dims": ["batch", None, 32]}])
+        self.assertEqual(self.infer(matmul | {"inputs": [{"dtype": UINT8}, b]}), [{"dtype": INT32}])
+        qgemm = {"domain": "com.microsoft", "op_type": "QGemm", "opset_version": 1, "attributes": {"alpha": 2, "transB": 1}}
+        scalars = [{"dtype": FLOAT, "dims": []}, {"dtype": UINT8, "dims": []}, {"dtype": INT8, "dims": []}]
+        inputs = [a | {"dims": ["m", 64]}, scalars[0], scalars[1], b | {"dims": [32, 64]}, scalars[0], scalars[2]]
+        self.assertEqual(self.infer(qgemm | {"inputs": inputs}), [{"dtype": FLOAT, "dims": ["m", 32]}])
+
+    def test_inference_tells_what_is_wrong(self) -> None:
+        a, b = {"dtype": UINT8, "dims": [2, 3]}, {"dtype": INT8, "dims": [4, 5]}
+        node = {"op_type": "MatMulInteger", "opset_version": 10, "name": "product", "inputs": [a, b]}
+        for change, text in (
+            ({}, "MatMulInteger 'product'.*3.*4"),
+            ({"inputs": [a, None]}, "input 'B'"),
+            ({"inputs": [a | {"dtype": FLOAT}, b]}, "input 'A'"),
+            ({"inputs": [a | {"dims": [-1, 4]}, b]}, "-1"),
+            ({"inputs": {"A": a}}, "octet_infer_json|input"),
+            ({"attributes": {"other": True}}, "octet_infer_json"),
+            ({"attributes": {"other": 1}}, "other"),
+            ({"op_type": "Conv"}, "Conv"),
+            ({"op_type": 7}, "octet_infer_json"),
+        ):
+            with self.subTest(change), self.assertRaisesRegex(OctetError, text):
+                self.infer(node | change)
+        for text in (b"", b"{", b"[]", b"[" * 100000, b'{"op_type": "MatMulInteger"}'):
+            with self.subTest(text[:20]), self.assertRaisesRegex(OctetError, "octet_infer_json"):
+                self.infer(text)
+
     def test_null_is_an_error(self) -> None:
+        with self.assertRaisesRegex(OctetError, "null"):
+            check(LIBRARY.octet_infer_json(None, None, None))
         with self.assertRaisesRegex(OctetError, "null"):
             check(LIBRARY.octet_call_run(None))
         with self.assertRaisesRegex(OctetError, "null"):

@@ -103,6 +103,22 @@ def test_explain_attributes_and_absent_inputs(octet: Octet) -> None:
     assert (result["name"], result["outputs"], result["inputs"][6]) == ("fc", ["uint8[4,16]"], None)
 
 
+def test_explain_options_of_the_lstm(octet: Octet) -> None:
+    inputs = ["float[5,2,8]", "int8[1,8,64]=random", "int8[1,16,64]=random", "-", "-", "-", "-", "-", "float[1]=0.01",
+              "int8[1]=0", "float[1]=0.01", "int8[1]=0"]
+    arguments = ["DynamicQuantizeLSTM", *(part for text in inputs for part in ("-i", text))]
+
+    def reasons(*options: str) -> list[str]:
+        return octet.json("explain", *arguments, *options)["decision"]["reasons"]
+
+    assert not any("fast" in reason for reason in reasons())
+    assert any(reason.startswith("fast: ") for reason in reasons("--accuracy", "fast"))
+    together = reasons("--accuracy", "fast", "--lstm-quantization", "per_tensor")
+    assert any("per_tensor" in reason or "no AVX512_BF16" in reason for reason in together)
+    octet.run("bench", *arguments, "--lstm-quantization", "per_tensor", "--seconds", "0.01")
+    octet.run("explain", *arguments, "--lstm-quantization", "per_step", code=USAGE)
+
+
 def test_explain_node_file(octet: Octet, tmp_path: Path) -> None:
     scale = {"type": "float", "shape": [3], "constant": [1, 2, 0.5]}
     node = {"op_type": "DequantizeLinear", "domain": "com.microsoft", "attributes": {"axis": 0},

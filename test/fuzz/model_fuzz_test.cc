@@ -12,6 +12,8 @@
 #include <map>
 #include <new>
 
+#include <octet/graph_builder.hpp>
+#include <octet/model.hpp>
 #include <octet/onnx.hpp>
 
 #include "test/fuzz/mutation.hpp"
@@ -139,6 +141,38 @@ std::string attempt(onnx::ModelProto model) {
   } catch (const std::exception&) {
   }
   return "refused by " + stage;
+}
+
+/// The builder and the runner take the model, or tell by an Error why they do not; anything else ends the test.
+std::string load(const onnx::ModelProto& model) {
+  const std::string bytes = model.SerializeAsString();
+  std::string stage = "the builder";
+  try {
+    GraphBuilder graph = GraphBuilder::from_model(bytes.data(), bytes.size());
+    stage = "the builder's check";
+    graph.check();
+    EXPECT_FALSE(graph.serialize().empty());
+    stage = "the runner";
+    Model::from_bytes(bytes.data(), bytes.size());
+    return "loaded";
+  } catch (const Error&) {
+    return "refused by " + stage;
+  }
+}
+
+TEST(ModelFuzz, BuilderAndRunnerLoadOrRefuse) {
+  const std::vector<Case> corpus = fuzz_corpus();
+  std::map<std::string, int> outcomes;
+  const std::uint64_t count = fuzz_count(kStandardCount);
+  for (std::uint64_t seed = 0; seed < count && !HasFailure(); ++seed) {
+    const MutatedNode mutated = mutated_node(corpus, seed);
+    onnx::ModelProto model = model_of(mutated);
+    if (seed % 3 == 0) model = with_broken_bytes(model, Dice(~seed));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + mutated.description());
+    ++outcomes[load(model)];
+  }
+  for (const auto& [outcome, times] : outcomes) std::printf("%6d %s\n", times, outcome.c_str());
+  EXPECT_GT(outcomes["loaded"], static_cast<int>(count / 20));
 }
 
 TEST(ModelFuzz, OnlyExceptionsOfOnnxComeOut) {

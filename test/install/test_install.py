@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -17,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OUTPUT_CPP = r"-47\.125 387\n15\.875 -383\n\S+:\S+\n"
 OUTPUT_C = r"-129 129\n375 -641\n"
 OUTPUT_ONNX = r"product: \[batch,2\]\n"
+OUTPUT_GRAPH = r"largest rounding errors: W 0\.0012, R 0\.0012\nY_h: \[1,batch,32\]\n"
+OUTPUT_TRAINING = r"(seed \d: mean squared error \S+ of 1000 new sequences\n){3}below the stated 0\.003; .*\n"
 OUTPUT_README_CPP = r"-47\.125 387\n15\.875 -383\n"
 
 # What the fragments of README.md leave to the reader: the data, and looking at the result.
@@ -165,10 +168,11 @@ class InstalledTree(unittest.TestCase):
             self.assertEqual(exported(self.library("liboctet_reference.so")), ["octet_reference_run"])
 
     def test_every_declared_function_is_exported(self) -> None:
-        header = (prefix / "include/octet/octet.h").read_text()
-        declared = set(re.findall(r"^OCTET_API .*?\b(octet_\w+)\(", header, re.MULTILINE))
-        self.assertGreater(len(declared), 25)
-        self.assertEqual(declared, {s for s in exported(self.library("liboctet.so")) if s.startswith("octet_")})
+        for header, library in [("octet.h", "liboctet.so")] + [("graph.h", "liboctet_graph.so")] * has("graph"):
+            text = (prefix / "include/octet" / header).read_text()
+            declared = set(re.findall(r"^OCTET_API .*?\b(octet_\w+)\(", text, re.MULTILINE))
+            self.assertGreater(len(declared), 25)
+            self.assertEqual(declared, {s for s in exported(self.library(library)) if s.startswith("octet_")})
 
     def test_headers_compile_on_their_own(self) -> None:
         headers = sorted((prefix / "include/octet").iterdir())
@@ -185,6 +189,8 @@ class InstalledTree(unittest.TestCase):
     def test_documents(self) -> None:
         for name in ("LICENSE", "README.md", "CHANGELOG.md"):
             self.assertEqual(len(list(prefix.glob(f"share/doc/*/{name}"))), 1, name)
+        licenses = {path.name for path in prefix.glob("share/doc/*/licenses/*")}
+        self.assertEqual(licenses, {path.name for path in (ROOT / "docs/licenses").iterdir()})
         self.assertIn(f"[{arguments.version}]", (ROOT / "CHANGELOG.md").read_text())
 
     def test_command_line(self) -> None:
@@ -192,6 +198,22 @@ class InstalledTree(unittest.TestCase):
             self.skipTest("built without the command line")
         text = run_without_source_tree(prefix / "bin/octet", "version")
         self.assertIn(f"octet {arguments.version}", text)
+
+
+class Archive(unittest.TestCase):
+    def test_holds_the_installed_tree(self) -> None:
+        """The archive of cpack, unpacked elsewhere, is the tree that was installed."""
+        folder = scratch / "archive"
+        cpack = Path(arguments.cmake).with_name("cpack")
+        run(cpack, "--config", Path(arguments.build) / "CPackConfig.cmake", "-B", folder)
+        name = f"octet-{arguments.version}-Linux"
+        self.assertTrue((folder / f"{name}.tar.gz.sha256").is_file())
+        with tarfile.open(folder / f"{name}.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+        trees = [{path.relative_to(top) for path in top.rglob("*")} for top in (folder / name, prefix)]
+        self.assertEqual(*trees)
+        if has("cli"):
+            self.assertIn(arguments.version, run_without_source_tree(folder / name / "bin/octet", "version"))
 
 
 class Consumers(unittest.TestCase):
@@ -203,12 +225,25 @@ class Consumers(unittest.TestCase):
         program = build_example("c", str(prefix))
         self.assertRegex(run_without_source_tree(program), f"^{OUTPUT_C}$")
 
+    def test_training(self) -> None:
+        program = build_example("training", str(prefix))
+        self.assertRegex(run_without_source_tree(program, scratch), f"^{OUTPUT_TRAINING}$")
+
     def test_own_onnx(self) -> None:
         if not has("onnx"):
             self.skipTest("built without ONNX")
         onnx = Path(arguments.onnx).parents[2]
         program = build_example("onnx_schemas", f"{prefix};{onnx}")
         self.assertRegex(run(program), f"^{OUTPUT_ONNX}$")
+
+    def test_graph_builder(self) -> None:
+        if not has("onnx"):
+            self.skipTest("built without ONNX")
+        onnx = Path(arguments.onnx).parents[2]
+        program = build_example("graph_builder", f"{prefix};{onnx}")
+        model = scratch / "lstm.onnx"
+        self.assertRegex(run(program, model), f"^{OUTPUT_GRAPH}$")
+        self.assertGreater(model.stat().st_size, 4 * 32 * (16 + 32))
 
     def test_pkg_config(self) -> None:
         pkgconfig = {"PKG_CONFIG_PATH": str(next(prefix.glob("lib*/**/pkgconfig")))}

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <thread>
+#include <tuple>
 
 #include "provider/kernels/lstm_weights.hpp"
 #include "test/reference/reference.hpp"
@@ -50,7 +51,7 @@ struct Lstm {
     inputs = make_inputs(test_case);
   }
 
-  std::vector<Tensor> run(const Options& options = {}, const Call& call = {}) const {
+  std::vector<Tensor> run(const Call& call = {}) const {
     const Operator op(make_node(test_case, inputs, true), options);
     return run(op, call);
   }
@@ -64,6 +65,7 @@ struct Lstm {
   Shape shape;
   Case test_case;
   std::vector<Tensor> inputs;
+  Options options;
 };
 
 enum Port { kX = 0, kLens = 4, kInitialH = 5, kInitialC = 6 };
@@ -98,6 +100,7 @@ Lstm rearranged(const Lstm& lstm, const std::vector<std::int64_t>& order, std::i
   shape.steps = steps;
   shape.batch = static_cast<std::int64_t>(order.size());
   Lstm result(shape, lengths);
+  result.options = lstm.options;
   for (std::size_t i = 0; i < lstm.inputs.size(); ++i) {
     const bool by_sequence = i == kX || i == kInitialH || i == kInitialC;
     if (!by_sequence && i != kLens) result.inputs[i] = lstm.inputs[i];
@@ -110,10 +113,17 @@ Lstm rearranged(const Lstm& lstm, const std::vector<std::int64_t>& order, std::i
 const std::vector<std::int32_t> kLengths = {3, 7, 1, 7, 0, 5, 2, 7, 6, 4, 7};
 const Shape kShapes[] = {{7, 11, 13, 20, 1}, {7, 11, 70, 65, 2}, {7, 11, 24, 128, 2}};
 
-class Independence : public testing::TestWithParam<Shape> {};
+class Independence : public testing::TestWithParam<std::tuple<Shape, const char*>> {
+ protected:
+  static Lstm made() {
+    Lstm lstm(std::get<Shape>(GetParam()), kLengths);
+    lstm.options.accuracy = std::get<const char*>(GetParam());
+    return lstm;
+  }
+};
 
 TEST_P(Independence, OfTheOrderOfTheBatch) {
-  const Lstm lstm(GetParam(), kLengths);
+  const Lstm lstm = made();
   const std::vector<Tensor> whole = lstm.run();
   const std::vector<std::int64_t> order = {10, 3, 4, 0, 7, 1, 9, 8, 2, 6, 5};
   const std::vector<Tensor> moved = rearranged(lstm, order, 7).run();
@@ -125,7 +135,7 @@ TEST_P(Independence, OfTheOrderOfTheBatch) {
 }
 
 TEST_P(Independence, OfOtherSequences) {
-  const Lstm lstm(GetParam(), kLengths);
+  const Lstm lstm = made();
   const std::vector<Tensor> whole = lstm.run();
   for (std::int64_t n = 0; n < lstm.shape.batch; ++n) {
     const Lstm alone = rearranged(lstm, {n}, std::max(1, length(lstm, n)));  // without its padding, too
@@ -136,7 +146,7 @@ TEST_P(Independence, OfOtherSequences) {
 }
 
 TEST_P(Independence, OfPadding) {
-  Lstm lstm(GetParam(), kLengths);
+  Lstm lstm = made();
   const std::vector<Tensor> expected = lstm.run();
   for (const float padding : {0.0f, 1e4f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
     for (std::int64_t n = 0; n < lstm.shape.batch; ++n)
@@ -147,7 +157,7 @@ TEST_P(Independence, OfPadding) {
 }
 
 TEST_P(Independence, NotANumberStaysInItsSequence) {
-  Lstm lstm(GetParam(), kLengths);
+  Lstm lstm = made();
   const std::vector<Tensor> expected = lstm.run();
   const std::int64_t bad = 5;  // of length 5
   for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
@@ -159,7 +169,8 @@ TEST_P(Independence, NotANumberStaysInItsSequence) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, Independence, testing::ValuesIn(kShapes));
+INSTANTIATE_TEST_SUITE_P(Shapes, Independence,
+                         testing::Combine(testing::ValuesIn(kShapes), testing::Values("exact", "fast")));
 
 /// Counts the tasks that a run asks for, and runs them by plain threads.
 struct CountingThreads {
@@ -176,20 +187,21 @@ struct CountingThreads {
 
 struct Cut {
   Shape shape;
-  const char* option;
+  const char* quantization;
+  const char* accuracy;
   std::size_t tasks_of_three;  ///< that three threads are given
 };
 
 class ThreadCuts : public testing::TestWithParam<Cut> {};
 
 TEST_P(ThreadCuts, DoNotChangeAnything) {
-  const auto [shape, option, tasks_of_three] = GetParam();
+  const auto [shape, quantization, accuracy, tasks_of_three] = GetParam();
   std::vector<std::int32_t> lengths;
   for (std::int64_t n = 0; n < shape.batch; ++n) lengths.push_back(static_cast<std::int32_t>(shape.steps - n % 3));
-  const Lstm lstm(shape, lengths);
-  Options options;
-  options.lstm_quantization = option;
-  const Operator op(make_node(lstm.test_case, lstm.inputs, true), options);
+  Lstm lstm(shape, lengths);
+  lstm.options.lstm_quantization = quantization;
+  lstm.options.accuracy = accuracy;
+  const Operator op(make_node(lstm.test_case, lstm.inputs, true), lstm.options);
   const std::vector<Tensor> expected = lstm.run(op, {});
   for (const int threads : {1, 2, 3, 5}) {
     CountingThreads counting(threads);
@@ -202,10 +214,12 @@ TEST_P(ThreadCuts, DoNotChangeAnything) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ThreadCuts,
-                         testing::Values(Cut{{24, 16, 64, 128, 1}, "per_row", 3},     // sequences dealt out
-                                         Cut{{24, 16, 64, 128, 2}, "per_row", 2},     // a direction each
-                                         Cut{{6, 1, 64, 768, 1}, "per_row", 3},       // columns of one step
-                                         Cut{{6, 3, 64, 768, 1}, "per_tensor", 3}));  // the same, with one scale
+                         testing::Values(Cut{{24, 16, 64, 128, 1}, "per_row", "exact", 3},  // sequences dealt out
+                                         Cut{{24, 16, 64, 128, 1}, "per_row", "fast", 3},
+                                         Cut{{24, 16, 64, 128, 2}, "per_row", "exact", 2},  // a direction each
+                                         Cut{{6, 1, 64, 768, 1}, "per_row", "exact", 3},    // columns of one step
+                                         Cut{{6, 1, 64, 768, 1}, "per_row", "fast", 3},
+                                         Cut{{6, 3, 64, 768, 1}, "per_tensor", "exact", 3}));  // with one scale
 
 // Tasks that all run on one thread, one after the other: nobody waits for a thread that never comes.
 TEST(ThreadCuts, WorkOnOneThread) {
@@ -213,7 +227,7 @@ TEST(ThreadCuts, WorkOnOneThread) {
   const auto one_by_one = [](void*, std::size_t count, Call::Task task, void* argument) {
     for (std::size_t i = count; i-- > 0;) task(argument, i);
   };
-  expect_same(lstm.run({}, {one_by_one, nullptr, 4}), lstm.run(), "one by one");
+  expect_same(lstm.run({one_by_one, nullptr, 4}), lstm.run(), "one by one");
 }
 
 /// Every case of the table once more with the other quantization.
@@ -298,6 +312,13 @@ TEST(Weights, AreSharedAndSmall) {
   same.data()[5] ^= 1;
   EXPECT_NE(first, core::pack_gate_weights(same.view(), k, hidden));
   EXPECT_EQ(first->bytes(), weights.bytes());
+
+  const Tensor zero_point(DataType::uint8, {2});
+  const auto rounded = core::pack_bfloat16_gate_weights(weights.view(), zero_point.view(), k, hidden);
+  EXPECT_EQ(rounded, core::pack_bfloat16_gate_weights(weights.view(), zero_point.view(), k, hidden));
+  EXPECT_NE(rounded, core::pack_bfloat16_gate_weights(same.view(), zero_point.view(), k, hidden));
+  EXPECT_EQ(rounded->bytes(), 2 * weights.bytes());
+
   core::LstmShape shape;
   shape.hidden = hidden;
   shape.directions = 2;

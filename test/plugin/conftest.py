@@ -16,6 +16,7 @@ OPTIONS = (
     "accuracy",
     "backend",
     "lstm_quantization",
+    "rowwise",
     "min_coverage",
     "report",
     "threads",

@@ -24,6 +24,7 @@ LEFT_OUT = {"values_of_x", "values_of_scales", "states", "empty"}
 WRONG_IN_ORT = {"affine", "scaledtanh", "thresholdedrelu", "softplus"}  # the last overflows
 BOUNDED = {"sigmoid", "tanh", "hardsigmoid", "softsign"}
 MANY_ELEMENTS = 500
+FAST_BOUND = 0.02
 W, R, B, P, W_SCALE, W_ZERO, R_SCALE, R_ZERO = 1, 2, 3, 7, 8, 9, 10, 11
 
 Arrays = list[np.ndarray]
@@ -46,6 +47,7 @@ class Results:
     ort: Arrays
     per_row: Arrays
     per_tensor: Arrays
+    fast: Arrays
 
     @property
     def elements(self) -> int:
@@ -94,10 +96,8 @@ def results_of(case: Case) -> Results | None:
         expected = ort_session(model.model()).run(None, model.feeds)
     except Exception:
         return None
-    found = [
-        octet_session(model.model(), {"min_coverage": "1", "lstm_quantization": form}).run(None, model.feeds)
-        for form in ("per_row", "per_tensor")
-    ]
+    forms = ({"lstm_quantization": "per_row"}, {"lstm_quantization": "per_tensor"}, {"accuracy": "fast"})
+    found = [octet_session(model.model(), {"min_coverage": "1", **form}).run(None, model.feeds) for form in forms]
     return Results(case, exact_outputs(case, inputs), expected, *found)
 
 
@@ -123,6 +123,22 @@ def test_per_row_is_at_least_as_near_to_float64() -> None:
         if results.elements >= MANY_ELEMENTS:
             ours, theirs = (rms(found, results.exact) for found in (results.per_row, results.ort))
             assert ours <= 1.1 * theirs, f"{results.case}: {ours:.3g}, onnxruntime {theirs:.3g}"
+
+
+def test_fast_is_at_least_as_near_to_float64() -> None:
+    if all(largest_difference(results.fast, results.per_row) == 0 for results in all_results()):
+        pytest.skip("the CPU has no bfloat16 products: fast is per_row")
+    bounded = [results for results in all_results() if functions(results.case) <= BOUNDED]
+    count = sum(results.elements for results in bounded)
+    errors = {
+        name: np.sqrt(sum(squares(getattr(r, name), r.exact) for r in bounded) / count)
+        for name in ("per_row", "per_tensor", "fast", "ort")
+    }
+    print("root mean square error:", ", ".join(f"{name} {error:.3g}" for name, error in errors.items()))
+    assert errors["fast"] <= errors["per_row"]
+    for results in bounded:
+        difference = largest_difference(results.fast, results.exact) / size_of(results.exact)
+        assert difference <= FAST_BOUND, f"{results.case}: {difference:.3g}"
 
 
 def keeps_finished_states(case: Case) -> bool:

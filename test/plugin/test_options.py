@@ -39,6 +39,7 @@ WRONG = [
     ("backend", "gpu", "auto, onednn, vector or eigen"),
     ("accuracy", "high", "exact or fast"),
     ("lstm_quantization", "per_step", "per_row or per_tensor"),
+    ("rowwise", "yes", "0 or 1"),
     ("verbose", "yes", "none or dispatch"),
     ("min_coverage", "all", SHARE),
     ("min_coverage", "1.5", SHARE),
@@ -77,7 +78,8 @@ def test_unknown_option_lists_the_known(rng: np.random.Generator) -> None:
     with pytest.raises(Exception) as failure:
         octet_session(product_model(rng), {"thread": "1"})
     assert "unknown option 'thread'" in str(failure.value)
-    for name in ("threads", "backend", "accuracy", "lstm_quantization", "verbose", "min_coverage", "report", "warmup"):
+    known = ("threads", "backend", "accuracy", "lstm_quantization", "rowwise", "verbose", "min_coverage", "report", "warmup")
+    for name in known:
         assert name in str(failure.value)
 
 

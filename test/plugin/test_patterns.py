@@ -349,3 +349,51 @@ def test_group_follows_changing_shapes(rng: np.random.Generator) -> None:
         batch, rows = rng.integers(1, 20, 2)
         feeds = {"x": activations(rng, batch, rows, 24)}
         assert_same_bits(octet.run(None, feeds), cpu.run(None, feeds))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("per_column", [False, True])
+@pytest.mark.parametrize("bias_shape", [None, (48,), (1, 48)])
+def test_rowwise_rows_do_not_know_each_other(
+    rng: np.random.Generator, dtype: type, per_column: bool, bias_shape: tuple[int, ...] | None
+) -> None:
+    """With rowwise=1 a group is one DynamicQuantizeMatMul; a row alone has one range by either option."""
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", np.float32, ["rows", 40]))
+    weights = random_weights(rng, (40, 48), dtype, per_column)
+    bias = None if bias_shape is None else activations(rng, *bias_shape)
+    graph.output(add_product(graph, a, weights, bias)[-1], np.float32)
+    model, x = graph.model(), activations(rng, 7, 40) * np.logspace(-2, 2, 7, dtype=np.float32)[:, None]
+    rowwise = octet_session(model, {"rowwise": "1", "min_coverage": "1"})
+    by_tensor = octet_session(model)
+    (together,) = rowwise.run(None, {"x": x})
+    assert (together != by_tensor.run(None, {"x": x})[0]).any()
+    for i in range(len(x)):
+        (alone,) = by_tensor.run(None, {"x": x[i : i + 1]})
+        assert (together[i] == alone[0]).all()
+
+
+def test_rowwise_for_several_products_of_one_quantizer(rng: np.random.Generator) -> None:
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", np.float32, ["batch", "rows", 40]))
+    for i in range(3):
+        values = add_product(graph, a, random_weights(rng, (40, 24)), activations(rng, 24))
+        graph.output(values[-1], np.float32)
+    model, x = graph.model(), activations(rng, 2, 5, 40)
+    rowwise, by_tensor = octet_session(model, {"rowwise": "1"}), octet_session(model)
+    together = rowwise.run(None, {"x": x})
+    for i, j in np.ndindex(2, 5):
+        alone = by_tensor.run(None, {"x": x[i : i + 1, j : j + 1]})
+        for found, expected in zip(together, alone, strict=True):
+            assert (found[i, j] == expected[0, 0]).all()
+
+
+def test_rowwise_leaves_a_quantizer_that_others_use(rng: np.random.Generator) -> None:
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", np.float32, ["rows", 40]))
+    graph.output(add_product(graph, a, random_weights(rng, (40, 24)))[-1], np.float32)
+    graph.output(a.scale, np.float32)
+    model, feeds = graph.model(), {"x": activations(rng, 7, 40)}
+    found = octet_session(model, {"rowwise": "1"}).run(None, feeds)
+    for y, expected in zip(found, octet_session(model).run(None, feeds), strict=True):
+        assert (y == expected).all()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
@@ -136,3 +137,69 @@ def test_null_and_small_buffers(octet_graph: OctetGraph) -> None:
 def test_every_microsoft_operator_is_registered(octet_graph: OctetGraph) -> None:
     octet_graph.lib.octet_graph_registered_schemas.restype = ctypes.c_uint64
     assert octet_graph.lib.octet_graph_registered_schemas() == 14
+
+
+@pytest.fixture
+def external_model(tmp_path: Path) -> Path:
+    """QGemm, and a Reshape by a shape, whose constants lie in a file of their own."""
+    model = onnx.load_from_string(qgemm_model())
+    graph = model.graph
+    b = next(value for value in graph.input if value.name == "b")
+    graph.input.remove(b)
+    graph.initializer.append(onnx.numpy_helper.from_array(np.ones((4, 3), np.int8), "b"))
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array([3, 2], np.int64), "shape"))
+    graph.node.append(helper.make_node("Reshape", ["z", "shape"], ["r"]))
+    graph.output.append(helper.make_tensor_value_info("r", TensorProto.FLOAT, ["P", "Q"]))
+    path = tmp_path / "m.onnx"
+    onnx.save_model(model, path, save_as_external_data=True, location="m.data", size_threshold=0)
+    return path
+
+
+def test_infer_with_external_data(octet_graph: OctetGraph, external_model: Path,
+                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    serialized = external_model.read_bytes()
+
+    def shapes(strict: bool) -> dict[str, list[int]]:
+        inferred = octet_graph.infer_model(serialized, strict)
+        assert all(t.data_location == TensorProto.EXTERNAL for t in inferred.graph.initializer)
+        values = [*inferred.graph.value_info, *inferred.graph.output]
+        return {value.name: [d.dim_value for d in value.type.tensor_type.shape.dim] for value in values}
+
+    # Elsewhere the shape of Reshape cannot be read; all other nodes are inferred.
+    assert shapes(strict=False) == {"y": [2, 3], "z": [2, 3], "r": [0, 0]}
+    with pytest.raises(ValueError, match="shape"):
+        shapes(strict=True)
+    monkeypatch.chdir(external_model.parent)
+    assert shapes(strict=True) == {"y": [2, 3], "z": [2, 3], "r": [3, 2]}
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_check_file_looks_for_external_data_beside_the_model(octet_graph: OctetGraph, external_model: Path,
+                                                             full: bool) -> None:
+    path = str(external_model).encode()
+    assert octet_graph.lib.octet_graph_check_file(path, int(full)) == 0, octet_graph.last_error()
+    assert check(octet_graph, external_model.read_bytes()) == 5  # not in the current directory
+    assert "m.data" in octet_graph.last_error()
+    (external_model.parent / "m.data").unlink()
+    assert octet_graph.lib.octet_graph_check_file(path, int(full)) == 5
+    assert "m.data" in octet_graph.last_error()
+    assert octet_graph.lib.octet_graph_check_file(None, int(full)) == 1
+
+
+def test_external_data_behind_more_than_two_gigabytes(octet_graph: OctetGraph, external_model: Path,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    model = onnx.load(external_model, load_external_data=False)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "offset":
+                entry.value = str(int(entry.value) + (3 << 30))
+    data = external_model.parent / "m.data"
+    content = data.read_bytes()
+    with data.open("r+b") as file:  # sparse
+        file.seek(3 << 30)
+        file.write(content)
+    external_model.write_bytes(model.SerializeToString())
+    path = str(external_model).encode()
+    assert octet_graph.lib.octet_graph_check_file(path, 1) == 0, octet_graph.last_error()
+    monkeypatch.chdir(external_model.parent)
+    assert octet_graph.infer_model(model.SerializeToString()).graph.value_info

@@ -39,13 +39,27 @@ extern const QuantizeKernels kQuantize;
 extern const BinaryKernels kBinary;
 extern const ReduceKernels kReduce;
 
-// lstm.cc
+// lstm.cc, lstm_training.cc, float_product.cc
 extern const LstmKernels kLstm;
+extern const LstmTrainingKernels kLstmTraining;
+extern const FloatKernels kFloat;
+
+// column_quantize.cc
+void column_bounds(const FloatColumns& columns, std::int64_t rows, float* bounds);
+void quantize_columns(const FloatColumns& columns, std::int64_t rows, const float* reciprocal, std::int64_t width,
+                      std::int8_t* packed, std::int32_t* column_sum);
+void quantize_s8(const float* x, std::size_t n, float reciprocal, std::int8_t* y);
+
+// rowwise.cc
+extern const RowwiseKernels kRowwise;
 
 // unary.cc
 extern const UnaryKernels kUnary;
 #ifdef __AVX512VNNI__
 extern const UnaryKernels kUnaryVbmi;
+
+// bfloat16.cc
+extern const Bfloat16Kernels kBfloat16Product;
 #endif
 
 }  // namespace octet::vector::OCTET_ISA

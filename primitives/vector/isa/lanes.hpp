@@ -26,6 +26,10 @@ inline Ints load(const std::int32_t* p, std::size_t count) {
   return _mm512_maskz_loadu_epi32(static_cast<__mmask16>((1U << count) - 1), p);
 }
 inline void store(float* p, Floats a) { _mm512_storeu_ps(p, a); }
+/// The first `count` < kLanes elements.
+inline void store(float* p, Floats a, std::size_t count) {
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1U << count) - 1), a);
+}
 
 /// The second operand where either is NaN.
 inline Floats min(Floats a, Floats b) { return _mm512_min_ps(a, b); }
@@ -68,6 +72,7 @@ inline Ints mask_of(std::size_t count) {
 inline Floats load(const float* p, std::size_t count) { return _mm256_maskload_ps(p, mask_of(count)); }
 inline Ints load(const std::int32_t* p, std::size_t count) { return _mm256_maskload_epi32(p, mask_of(count)); }
 inline void store(float* p, Floats a) { _mm256_storeu_ps(p, a); }
+inline void store(float* p, Floats a, std::size_t count) { _mm256_maskstore_ps(p, mask_of(count), a); }
 
 inline Floats min(Floats a, Floats b) { return _mm256_min_ps(a, b); }
 inline Floats max(Floats a, Floats b) { return _mm256_max_ps(a, b); }

@@ -14,10 +14,15 @@ const Kernels kTable = {
     &kBinary,
     &kReduce,
     &kLstm,
+    &kRowwise,
+    &kLstmTraining,
+    &kFloat,
     &kUnary,
 #ifdef __AVX512VNNI__
     &kUnaryVbmi,
+    &kBfloat16Product,
 #else
+    nullptr,
     nullptr,
 #endif
 };

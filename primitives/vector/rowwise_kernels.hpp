@@ -1,0 +1,81 @@
+// The loops of products whose rows of A, and columns of B, are quantized each by its own range: float columns to packed
+// s8, and sums to outputs.
+//
+// exp is that of lstm_kernels.hpp: expm1_parts(x) gives p and s, so that exp(x) = fma(p, s, s) and
+// exp(x) - 1 = fma(p, s, s - 1), of x clamped to [-87, 87] where nothing else is said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace octet::vector {
+
+/// Sums of rows that are quantized each with its own scale and zero point:
+///   value[m][n] = f32(acc[m][n] - row_zero_point[m] * column_sum[n] + zero_point[n] * row_term[m])   (sum modulo 2^32)
+///                 * f32(row_scale[m] * column_scale[n])
+struct RowwiseSums {
+  std::int64_t rows;
+  std::int64_t columns;
+  const std::int32_t* acc;  ///< readable up to a multiple of 64 columns
+  std::int64_t acc_stride;
+  const float* row_scale;
+  const std::int32_t* row_zero_point;
+  const std::int32_t* row_term;  ///< k * row_zero_point[m] - sum of the quantized row; given together with zero_point
+  const float* column_scale;
+  const std::int32_t* column_sum;
+  const std::int32_t* zero_point;  ///< null: all 0
+};
+
+/// What is applied to an output in float32, with parameters p[0], p[1] (prelu: p[n] of column n); NaN stays NaN.
+enum class OutputActivation {
+  identity,
+  relu,            ///< x < 0 ? 0 : x
+  leaky_relu,      ///< x < 0 ? p0 * x : x
+  restrict_range,  ///< min(max(x, p0), p1)
+  prelu,           ///< x < 0 ? p[n] * x : x
+  elu,             ///< x < 0 ? p0 * (exp(x) - 1) : x
+  hswish,          ///< max(min(x, p0) + p0, 0) * p1 * x
+  mish,            ///< x > p0 ? x : x < -87 ? 0 : x * (t / (t + 2)), t = e * (e + 2), e = exp(min(x, 20))
+  hard_sigmoid,    ///< min(max(x * p0 + p1, 0), 1)
+  swish,           ///< -p0 * x > 87 ? 0 : x / (1 + exp(-p0 * x))
+  gelu,            ///< x < 0 ? t : x - t; t = |x| > 13.19 ? 0 : x * erfc(|x| / sqrt 2) / 2 (isa/output_activations.hpp)
+};
+
+/// y[m][n] = activation(value[m][n] + bias[n]), rounded to bfloat16 (ties to even) where told.
+struct RowwiseTile {
+  RowwiseSums sums;
+  const float* exact_sums;  ///< in place of acc and its corrections, with their stride and padding; or null
+  const float* bias;        ///< or null: nothing is added
+  OutputActivation activation;
+  const float* parameters;  ///< prelu's are readable up to a multiple of 64 columns
+  void* y;                  ///< may be acc's memory where it is float32
+  std::int64_t y_stride;
+  bool bfloat16;
+};
+
+/// Up to 64 neighbouring columns of a row-major float32 or bfloat16 matrix, on their way into one block of packed
+/// weights (matmul_kernels.hpp).
+struct FloatColumns {
+  const void* b;
+  bool bfloat16;
+  std::int64_t row_stride;  ///< in elements
+  std::int64_t columns;
+};
+
+struct RowwiseKernels {
+  void (*finish)(const RowwiseTile& tile);
+  /// x = activation(x); prelu takes parameters[i] for x[i].
+  void (*activate)(OutputActivation activation, const float* parameters, float* x, std::size_t n);
+
+  /// bounds[n] = the greatest |b| of column n over `rows` rows; not finite where an element is not.
+  void (*column_bounds)(const FloatColumns& columns, std::int64_t rows, float* bounds);
+  /// Packs rint(b * reciprocal[n]), ties to even; a product has at most 127 in magnitude, or is NaN and gives -128.
+  /// `packed` is the place of the first column in its block; `width` (16, 32 or 64) columns are written there, zeros
+  /// past `columns`, and their sums. There are `width` reciprocals.
+  void (*quantize_columns)(const FloatColumns& columns, std::int64_t rows, const float* reciprocal, std::int64_t width,
+                           std::int8_t* packed, std::int32_t* column_sum);
+  /// The same numbers of a column whose elements are neighbours.
+  void (*quantize_s8)(const float* x, std::size_t n, float reciprocal, std::int8_t* y);
+};
+
+}  // namespace octet::vector

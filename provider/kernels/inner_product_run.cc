@@ -1,0 +1,214 @@
+// One run of the inner product.
+#include <algorithm>
+
+#include "primitives/vector/kernels.hpp"
+#include "provider/core/scratch.hpp"
+#include "provider/kernels/dynamic_quantize.hpp"
+#include "provider/kernels/inner_product.hpp"
+
+namespace octet::core {
+namespace {
+
+constexpr double kNanosecondsPerElement = 0.2;  // of quantization
+constexpr std::size_t kAlignment = 64;
+
+std::size_t bytes_of(std::int64_t count, std::size_t size) { return static_cast<std::size_t>(count) * size; }
+
+template <class T>
+T* at_byte(std::uint8_t* memory, std::size_t offset) {
+  return reinterpret_cast<T*>(memory + offset);
+}
+
+}  // namespace
+
+/// Where everything lies in the workspace. What a part of the work needs is there for each part.
+struct InnerProductState::Layouts {
+  std::size_t a, row_scale, row_zero_point, widened, tiles, total;
+  std::size_t widened_bytes, tile_bytes;
+  std::size_t acc, totals, weights;  ///< in a tile
+
+  Layouts(const InnerProductState& state, std::int64_t rows, int threads) {
+    const InnerProductSpec& spec = state.spec_;
+    const auto parts = static_cast<std::size_t>(threads);
+    const std::int64_t sums = std::min(state.row_block_, rows) * state.column_block_;
+    Layout tile;
+    acc = tile.add(bytes_of(sums, sizeof(std::int32_t)));
+    totals = tile.add(state.pieces_.count() > 1 ? bytes_of(sums, sizeof(std::int64_t)) : 0);
+    weights = tile.add(spec.options.constant_b ? 0 : QuantizedColumns::bytes(state.pieces_, state.column_block_));
+    tile_bytes = tile.total();
+    widened_bytes = spec.options.a_type == DataType::float32 ? 0 : bytes_of((spec.k + 15) / 16 * 16, sizeof(float));
+    Layout all;
+    a = all.add(bytes_of(rows, static_cast<std::size_t>(spec.k)));
+    row_scale = all.add(bytes_of(rows, sizeof(float)));
+    row_zero_point = all.add(bytes_of(rows, sizeof(std::int32_t)));
+    widened = all.add(parts * widened_bytes);
+    tiles = all.add(parts * tile_bytes);
+    total = all.total();
+  }
+};
+
+struct InnerProductState::Run {
+  std::int64_t rows;
+  const std::uint8_t* a;
+  const void* b;
+  std::uint8_t* c;
+  std::uint8_t* quantized;  ///< by piece of K: rows x its length
+  float* row_scale;
+  std::int32_t* row_zero_point;
+  const Layouts& layouts;
+};
+
+std::size_t InnerProductState::workspace_bytes(std::int64_t rows, int threads) const {
+  if (rows == 0 || spec_.n == 0) return 0;
+  return Layouts(*this, rows, threads).total + kAlignment - 1;
+}
+
+void InnerProductState::check_forward(std::int64_t rows, const void* a, const void* b, const void* c) const {
+  if (rows < 0 || rows > spec_.m) fail(std::to_string(rows) + " rows are given, expected at most m");
+  if (!has_parameters_) {
+    if (spec_.options.constant_b) fail("B is constant, but no parameters are set");
+    if (parameter_count(spec_.options.activation, spec_.n) > 0) fail("the activation has parameters, but none are set");
+  }
+  if (rows == 0 || spec_.n == 0) return;
+  if (a == nullptr && spec_.k > 0) fail("A is null");
+  if (b == nullptr && spec_.k > 0 && !spec_.options.constant_b) fail("B is not constant, but null");
+  if (c == nullptr) fail("C is null");
+}
+
+void InnerProductState::forward(std::int64_t rows, const void* a, const void* b, void* workspace, void* c,
+                                const Call& call) const {
+  check_forward(rows, a, b, c);
+  if (rows == 0 || spec_.n == 0) return;
+  const int threads = threads_of(call);
+  if (workspace == nullptr) {
+    const Scratch scratch(workspace_bytes(rows, threads));
+    return forward(rows, a, b, scratch.bytes(), c, call);
+  }
+  const Layouts layouts(*this, rows, threads);
+  auto* memory = static_cast<std::uint8_t*>(workspace);
+  memory += (kAlignment - reinterpret_cast<std::uintptr_t>(memory) % kAlignment) % kAlignment;
+  const Run run{rows,
+                static_cast<const std::uint8_t*>(a),
+                b,
+                static_cast<std::uint8_t*>(c),
+                memory + layouts.a,
+                at_byte<float>(memory, layouts.row_scale),
+                at_byte<std::int32_t>(memory, layouts.row_zero_point),
+                layouts};
+  const auto limited = [](std::size_t parts, std::int64_t units) {
+    return std::min(parts, static_cast<std::size_t>(units));
+  };
+  const double elements = static_cast<double>(rows) * static_cast<double>(spec_.k);
+  const std::size_t quantizers = limited(parts_for(call, elements * kNanosecondsPerElement), rows);
+  parallel_for(call, quantizers, [&](std::size_t i) {
+    quantize_rows(run, split(rows, 1, quantizers, i),
+                  at_byte<float>(memory, layouts.widened + i * layouts.widened_bytes));
+  });
+  const double speed = products_.empty() ? 1 : products_[0]->multiplications_per_nanosecond();
+  const double b_elements = spec_.options.constant_b ? 0 : static_cast<double>(spec_.k) * static_cast<double>(spec_.n);
+  const std::size_t wanted =
+      parts_for(call, elements * static_cast<double>(spec_.n) / speed + b_elements * kNanosecondsPerElement);
+  const std::size_t columns = limited(wanted, vector::padded_n(spec_.n) / vector::kColumnBlock);
+  const std::size_t bands = limited(wanted / columns, (rows + 31) / 32);
+  parallel_for(call, columns * bands, [&](std::size_t i) {
+    run_part(run, split(rows, 1, bands, i % bands), split(spec_.n, vector::kColumnBlock, columns, i / bands),
+             memory + layouts.tiles + i * layouts.tile_bytes);
+  });
+}
+
+void InnerProductState::quantize_rows(const Run& run, Range rows, float* widened) const {
+  const vector::QuantizeKernels& loops = *vector::kernels().quantize;
+  const auto k = static_cast<std::size_t>(spec_.k);
+  const bool is_float = spec_.options.a_type == DataType::float32;
+  for (std::int64_t m = rows.begin; m < rows.end; ++m) {
+    const std::uint8_t* source = run.a + m * spec_.k * element_bytes(spec_.options.a_type);
+    if (!is_float) loops.widen[vector::kBfloat16](reinterpret_cast<const std::uint16_t*>(source), k, widened);
+    const float* row = is_float ? reinterpret_cast<const float*>(source) : widened;
+    const DynamicParams params = row_quantize_params(row, spec_.k);
+    run.row_scale[m] = params.scale;
+    run.row_zero_point[m] = params.zero_point;
+    for (std::int64_t piece = 0; piece < pieces_.count(); ++piece) {
+      const std::int64_t begin = pieces_.begin(piece), length = pieces_.length(piece);
+      loops.quantize_u8(row + begin, static_cast<std::size_t>(length), params.scale, params.zero_point,
+                        run.quantized + run.rows * begin + m * length);
+    }
+  }
+}
+
+void InnerProductState::run_part(const Run& run, Range rows, Range columns, std::uint8_t* memory) const {
+  const bool constant = spec_.options.constant_b;
+  auto* acc = at_byte<std::int32_t>(memory, run.layouts.acc);
+  auto* totals = at_byte<std::int64_t>(memory, run.layouts.totals);
+  QuantizedColumns weights = constant ? QuantizedColumns(pieces_, vector::padded_n(spec_.n), weights_memory_.get())
+                                      : QuantizedColumns(pieces_, column_block_, memory + run.layouts.weights);
+  for (std::int64_t n = columns.begin; n < columns.end; n += column_block_) {
+    const Range block{n, std::min(n + column_block_, columns.end)};
+    const std::int64_t first = constant ? n : 0;  // in `weights`
+    if (!constant)
+      weights.quantize({run.b, spec_.options.b_type == DataType::bfloat16, spec_.options.trans_b, spec_.k, spec_.n}, n,
+                       block.end - n, levels_of(spec_.options));
+    for (std::int64_t m = rows.begin; m < rows.end; m += row_block_) {
+      const Range band{m, std::min(m + row_block_, rows.end)};
+      multiply(run, band, weights, {first, first + block.end - n}, acc, totals);
+      finish(run, band, weights, block, first, acc);
+    }
+  }
+}
+
+// With one piece of K, `acc` gets its sums as they are; with several, or none, the exact sums in float32.
+void InnerProductState::multiply(const Run& run, Range rows, const QuantizedColumns& weights, Range columns,
+                                 std::int32_t* acc, std::int64_t* totals) const {
+  const std::int64_t height = rows.end - rows.begin, width = columns.end - columns.begin;
+  const auto product_of = [&](std::int64_t piece) {
+    const std::int64_t length = pieces_.length(piece);
+    const std::uint8_t* a = run.quantized + run.rows * pieces_.begin(piece) + rows.begin * length;
+    const Product& product = piece + 1 < pieces_.count() ? *products_.front() : *products_.back();
+    product.run(height, width, a, weights.packed(piece, columns.begin), acc, column_block_);
+  };
+  if (pieces_.count() == 0) std::fill_n(acc, height * column_block_, 0);
+  if (pieces_.count() == 1) product_of(0);
+  if (pieces_.count() <= 1) return;
+  std::fill_n(totals, height * column_block_, 0);
+  for (std::int64_t piece = 0; piece < pieces_.count(); ++piece) {
+    product_of(piece);
+    const std::int32_t* column_sum = weights.column_sum(piece, columns.begin);
+    for (std::int64_t m = 0; m < height; ++m) {
+      const auto zero_point = static_cast<std::uint32_t>(run.row_zero_point[rows.begin + m]);
+      for (std::int64_t n = 0; n < width; ++n) {
+        const std::int64_t i = m * column_block_ + n;
+        totals[i] += static_cast<std::int32_t>(static_cast<std::uint32_t>(acc[i]) -
+                                               zero_point * static_cast<std::uint32_t>(column_sum[n]));
+      }
+    }
+  }
+  auto* exact = reinterpret_cast<float*>(acc);
+  for (std::int64_t i = 0; i < height * column_block_; ++i) exact[i] = static_cast<float>(totals[i]);
+}
+
+void InnerProductState::finish(const Run& run, Range rows, const QuantizedColumns& weights, Range columns,
+                               std::int64_t first, const std::int32_t* acc) const {
+  vector::RowwiseTile tile{};
+  tile.sums.rows = rows.end - rows.begin;
+  tile.sums.columns = columns.end - columns.begin;
+  tile.sums.acc = acc;
+  tile.sums.acc_stride = column_block_;
+  tile.sums.row_scale = run.row_scale + rows.begin;
+  tile.sums.row_zero_point = run.row_zero_point + rows.begin;
+  tile.sums.column_scale = weights.scale(first);
+  if (pieces_.count() == 1)
+    tile.sums.column_sum = weights.column_sum(0, first);
+  else
+    tile.exact_sums = reinterpret_cast<const float*>(acc);  // 0 has the same bits in both types
+  tile.bias = bias_.empty() ? nullptr : bias_.data() + columns.begin;
+  static_assert(static_cast<int>(InnerProductActivation::gelu) == static_cast<int>(vector::OutputActivation::gelu));
+  tile.activation = static_cast<vector::OutputActivation>(spec_.options.activation);
+  const bool by_column = tile.activation == vector::OutputActivation::prelu;
+  tile.parameters = parameters_.data() + (by_column ? columns.begin : 0);
+  const DataType type = spec_.options.c_type;
+  tile.y = run.c + (rows.begin * spec_.n + columns.begin) * element_bytes(type);
+  tile.y_stride = spec_.n;
+  tile.bfloat16 = type == DataType::bfloat16;
+  vector::kernels().rowwise->finish(tile);
+}
+
+}  // namespace octet::core

@@ -1,0 +1,228 @@
+// A layer in training out of a model's node.
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include <octet/training.hpp>
+
+#include "provider/onnx/inference.hpp"
+
+namespace octet::training {
+namespace {
+
+enum Input {
+  kW = 1,
+  kR = 2,
+  kB = 3,
+  kP = 7,
+  kWScale = 8,
+  kWZeroPoint = 9,
+  kRScale = 10,
+  kRZeroPoint = 11,
+  kInputs = 12
+};
+constexpr const char* kInputNames[kInputs] = {"X",         "W",           "R", "B",       "sequence_lens",
+                                              "initial_h", "initial_c",   "P", "W_scale", "W_zero_point",
+                                              "R_scale",   "R_zero_point"};
+
+constexpr const char* kTrainingKey = "octet.training";
+constexpr const char* kLdaCoeffKey = "octet.lda_coeff";
+
+[[noreturn]] void fail(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
+
+onnx::ModelProto parsed(const void* model, std::size_t size) {
+  onnx::ModelProto result;
+  const bool fits = model != nullptr && size <= static_cast<std::size_t>(std::numeric_limits<int>::max());
+  if (!fits || !result.ParseFromArray(model, static_cast<int>(size))) fail("from_model: the bytes are no ModelProto");
+  return result;
+}
+
+/// The constant inputs of one node.
+class NodeReader {
+ public:
+  NodeReader(const onnx::GraphProto& graph, const std::string& name)
+      : graph_(graph), label_("DynamicQuantizeLSTM '" + name + "'"), node_(find(name)) {}
+
+  const onnx::NodeProto& node() const noexcept { return node_; }
+  const std::string& label() const noexcept { return label_; }
+  [[noreturn]] void fail_input(Input input, const std::string& text) const {
+    fail(label_ + ": input '" + kInputNames[input] + "' " + text);
+  }
+
+  bool has(Input input) const noexcept { return input < node_.input_size() && !node_.input(input).empty(); }
+  const onnx::TensorProto& tensor(Input input) const {
+    if (!has(input)) fail_input(input, "is missing");
+    const std::string& value = node_.input(input);
+    for (const onnx::TensorProto& initializer : graph_.initializer())
+      if (initializer.name() == value) return initializer;
+    for (const onnx::NodeProto& node : graph_.node()) {
+      if (node.op_type() != "Constant" || node.output_size() != 1 || node.output(0) != value) continue;
+      for (const onnx::AttributeProto& attribute : node.attribute())
+        if (attribute.name() == "value") return attribute.t();
+    }
+    fail_input(input, "is '" + value + "', which is not constant");
+  }
+
+  std::vector<std::int64_t> dims(Input input) const {
+    const auto& dims = tensor(input).dims();
+    return {dims.begin(), dims.end()};
+  }
+  std::vector<float> floats(Input input) const {
+    return elements<float>(input, onnx::TensorProto::FLOAT, tensor(input).float_data());
+  }
+  std::vector<std::uint8_t> bytes(Input input, DataType type) const {
+    return elements<std::uint8_t>(input, static_cast<std::int32_t>(type), tensor(input).int32_data());
+  }
+
+ private:
+  const onnx::NodeProto& find(const std::string& name) const {
+    const onnx::NodeProto* found = nullptr;
+    for (const onnx::NodeProto& node : graph_.node())
+      if (node.name() == name) {
+        if (found != nullptr) fail("from_model: two nodes are named '" + name + "'");
+        found = &node;
+      }
+    if (found == nullptr) fail("from_model: the graph has no node '" + name + "'");
+    if (found->op_type() != "DynamicQuantizeLSTM" || found->domain() != "com.microsoft")
+      fail("from_model: node '" + name + "' is " + (found->domain().empty() ? "ai.onnx" : found->domain()) + "." +
+           found->op_type() + ", expected com.microsoft.DynamicQuantizeLSTM");
+    return *found;
+  }
+
+  std::size_t count(Input input) const {
+    std::size_t count = 1;
+    for (const std::int64_t dim : tensor(input).dims())
+      if (dim < 0 || __builtin_mul_overflow(count, static_cast<std::size_t>(dim), &count) ||
+          count > std::numeric_limits<std::uint32_t>::max())
+        fail_input(input, "has impossible extents");
+    return count;
+  }
+
+  template <class T, class Field>
+  std::vector<T> elements(Input input, std::int32_t type, const Field& field) const {
+    const onnx::TensorProto& tensor = this->tensor(input);
+    if (tensor.data_type() != type)
+      fail_input(input, std::string("is ") + data_type_name(static_cast<DataType>(tensor.data_type())) + ", expected " +
+                            data_type_name(static_cast<DataType>(type)));
+    if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
+      fail_input(input, "has its data in another file; load it into the model first");
+    const std::size_t number = count(input);
+    const std::size_t given =
+        tensor.has_raw_data() ? tensor.raw_data().size() / sizeof(T) : static_cast<std::size_t>(field.size());
+    if (given != number || tensor.raw_data().size() % sizeof(T) != 0)
+      fail_input(input, "holds " + std::to_string(given) + " elements, expected " + std::to_string(number));
+    std::vector<T> result(number);
+    if (tensor.has_raw_data() && number > 0)
+      std::memcpy(result.data(), tensor.raw_data().data(), number * sizeof(T));
+    else
+      std::transform(field.begin(), field.end(), result.begin(), [](auto value) { return static_cast<T>(value); });
+    return result;
+  }
+
+  const onnx::GraphProto& graph_;
+  std::string label_;
+  const onnx::NodeProto& node_;
+};
+
+/// W or R with its quantizer, both with as many scales as `per_channel` says.
+struct Weights {
+  std::vector<float> values, scale;
+  std::vector<std::uint8_t> zero_point;
+};
+
+bool is_per_channel(const NodeReader& reader, Input scale, Input zero_point) {
+  return reader.dims(scale).size() == 2 || reader.dims(zero_point).size() == 2;
+}
+
+int integer_of(DataType type, std::uint8_t byte) {
+  return type == DataType::int8 ? static_cast<int>(static_cast<std::int8_t>(byte)) : static_cast<int>(byte);
+}
+
+/// One element for each direction, or for each direction and column, to `count` elements.
+template <class T>
+std::vector<T> spread(const NodeReader& reader, Input input, const std::vector<T>& given, std::size_t directions,
+                      std::size_t columns, bool per_channel) {
+  const std::size_t count = per_channel ? directions * columns : directions;
+  if (given.size() != directions && given.size() != directions * columns)
+    reader.fail_input(input, "has " + std::to_string(given.size()) + " elements, expected " +
+                                 std::to_string(directions) + " or " + std::to_string(directions * columns));
+  std::vector<T> result;
+  for (std::size_t i = 0; i < count; ++i) result.push_back(given.size() == count ? given[i] : given[i / columns]);
+  return result;
+}
+
+Weights read_weights(const NodeReader& reader, Input input, Input scale, Input zero_point, DataType type,
+                     bool per_channel) {
+  const std::vector<std::int64_t> dims = reader.dims(input);
+  if (dims.size() != 3) reader.fail_input(input, "has rank " + std::to_string(dims.size()) + ", expected 3");
+  const std::vector<std::uint8_t> bytes = reader.bytes(input, type);
+  const auto directions = static_cast<std::size_t>(dims[0]), columns = static_cast<std::size_t>(dims[2]);
+  Weights weights;
+  weights.scale = spread(reader, scale, reader.floats(scale), directions, columns, per_channel);
+  weights.zero_point = spread(reader, zero_point, reader.bytes(zero_point, type), directions, columns, per_channel);
+  const std::size_t of_direction = static_cast<std::size_t>(dims[1]) * columns;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const std::size_t at = per_channel ? i / of_direction * columns + i % columns : i / of_direction;
+    weights.values.push_back(static_cast<float>(integer_of(type, bytes[i]) - integer_of(type, weights.zero_point[at])) *
+                             weights.scale[at]);
+  }
+  return weights;
+}
+
+bool is_symmetric(DataType type, const Weights& weights) {
+  const std::uint8_t zero = type == DataType::int8 ? 0 : 128;
+  return std::all_of(weights.zero_point.begin(), weights.zero_point.end(),
+                     [=](std::uint8_t value) { return value == zero; });
+}
+
+void read_metadata(const NodeReader& reader, LstmDefinition& definition) {
+  for (const auto& entry : reader.node().metadata_props()) {
+    const std::string& text = entry.value();
+    if (entry.key() == kTrainingKey) {
+      if (text != "0" && text != "1")
+        fail(reader.label() + ": metadata '" + kTrainingKey + "' is '" + text + "', expected 0 or 1");
+      definition.training = text == "1";
+    } else if (entry.key() == kLdaCoeffKey) {
+      const char* end = text.data() + text.size();
+      const auto [stop, error] = std::from_chars(text.data(), end, definition.lda_coeff);
+      if (error != std::errc() || stop != end)
+        fail(reader.label() + ": metadata '" + kLdaCoeffKey + "' is '" + text + "', expected a decimal number");
+    }
+  }
+}
+
+}  // namespace
+
+Lstm from_model(const void* model, std::size_t size, const std::string& node) {
+  const onnx::ModelProto proto = parsed(model, size);
+  const NodeReader reader(proto.graph(), node);
+  LstmDefinition definition;
+  definition.name = node;
+  for (const onnx::AttributeProto& attribute : reader.node().attribute())
+    definition.attributes[attribute.name()] = onnx_side::attribute_value(attribute, reader.label());
+  const auto type = static_cast<DataType>(reader.tensor(kW).data_type());
+  if (type != DataType::int8 && type != DataType::uint8)
+    reader.fail_input(kW, std::string("is ") + data_type_name(type) + ", expected int8 or uint8");
+  const bool per_channel = is_per_channel(reader, kWScale, kWZeroPoint) || is_per_channel(reader, kRScale, kRZeroPoint);
+  Weights w = read_weights(reader, kW, kWScale, kWZeroPoint, type, per_channel);
+  Weights r = read_weights(reader, kR, kRScale, kRZeroPoint, type, per_channel);
+  definition.input_size = reader.dims(kW)[1];
+  definition.hidden_size = reader.dims(kR)[1];
+  definition.quantization = {type, is_symmetric(type, w) && is_symmetric(type, r), per_channel};
+  definition.w = std::move(w.values);
+  definition.w_scale = std::move(w.scale);
+  definition.w_zero_point = std::move(w.zero_point);
+  definition.r = std::move(r.values);
+  definition.r_scale = std::move(r.scale);
+  definition.r_zero_point = std::move(r.zero_point);
+  if (reader.has(kB)) definition.b = reader.floats(kB);
+  if (reader.has(kP)) definition.p = reader.floats(kP);
+  read_metadata(reader, definition);
+  return Lstm(std::move(definition));
+}
+
+}  // namespace octet::training

@@ -1,0 +1,1 @@
+"""Compares Octet with onnxruntime's own kernels on this machine: `octet-compare --help`."""

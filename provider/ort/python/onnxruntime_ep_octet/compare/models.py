@@ -1,0 +1,145 @@
+"""Models and what goes into them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from .cases import Array
+
+Arrays = dict[str, Array]
+
+
+class CannotRun(Exception):
+    """A model, an input or a session that cannot be had; the text says why."""
+
+
+class BadArgument(Exception):
+    """Arguments that contradict themselves or the model; the text says how."""
+
+
+@dataclass(frozen=True)
+class Model:
+    name: str
+    proto: onnx.ModelProto
+    path: Path | None = None
+
+    @property
+    def source(self) -> str | bytes:
+        """What onnxruntime opens: the file, beside which external data may lie."""
+        return str(self.path) if self.path else self.proto.SerializeToString()
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.path.read_bytes() if self.path else self.proto.SerializeToString()).hexdigest()
+
+    def inputs(self) -> list[onnx.ValueInfoProto]:
+        constants = {tensor.name for tensor in self.proto.graph.initializer}
+        return [value for value in self.proto.graph.input if value.name not in constants]
+
+
+def load_model(path: Path) -> Model:
+    try:
+        return Model(path.stem, onnx.load(path), path)
+    except Exception as error:  # onnx and protobuf have many
+        raise CannotRun(f"{path}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One set of inputs, and where it came from."""
+
+    source: str
+    feeds: Arrays
+
+    @property
+    def shapes(self) -> dict[str, list[int]]:
+        return {name: list(array.shape) for name, array in self.feeds.items()}
+
+
+def read_batch(model: Model, path: Path) -> Batch:
+    """From .npz (arrays by input name), .npy (the only input), or a folder of input_<i>.pb as ONNX's tests have them."""
+    names = [value.name for value in model.inputs()]
+    try:
+        if path.is_dir():
+            files = sorted(path.glob("input_*.pb"), key=lambda file: int(file.stem.split("_")[1]))
+            tensors = [onnx.load_tensor(file) for file in files]
+            feeds = {t.name or names[i]: numpy_helper.to_array(t) for i, t in enumerate(tensors)}
+        elif path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                feeds = dict(archive)
+        elif path.suffix == ".npy":
+            feeds = {names[0]: np.load(path, allow_pickle=False)} if len(names) == 1 else {}
+        else:
+            raise BadArgument(f"{path}: expected .npz, .npy or a folder of input_<i>.pb")
+    except (OSError, ValueError, IndexError) as error:
+        raise BadArgument(f"{path}: {error}") from None
+    if set(feeds) != set(names):
+        raise BadArgument(f"{path} holds {sorted(feeds)}, but the model's inputs are {names}")
+    return Batch(str(path), feeds)
+
+
+def generated_batch(model: Model, seed: int, dims: Mapping[str, int], ranges: Mapping[str, tuple[float, float]]) -> Batch:
+    """Contents drawn from types, shapes and ranges."""
+    generator = np.random.default_rng(seed)
+    feeds = {value.name: _drawn(value, generator, dims, ranges) for value in model.inputs()}
+    return Batch(f"seed {seed}", feeds)
+
+
+def _drawn(
+    value: onnx.ValueInfoProto,
+    generator: np.random.Generator,
+    dims: Mapping[str, int],
+    ranges: Mapping[str, tuple[float, float]],
+) -> Array:
+    tensor = value.type.tensor_type
+    if not value.type.HasField("tensor_type") or not tensor.HasField("shape"):
+        raise BadArgument(f"input '{value.name}' is no tensor of known rank: give inputs with --inputs")
+    shape = [_extent(value.name, dim, dims) for dim in tensor.shape.dim]
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    return _filled(generator, shape, dtype, ranges.get(value.name))
+
+
+def _extent(name: str, dim: onnx.TensorShapeProto.Dimension, dims: Mapping[str, int]) -> int:
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value)
+    if dim.dim_param in dims:
+        return dims[dim.dim_param]
+    return 1 if dim.dim_param else _unnamed(name)
+
+
+def _unnamed(name: str) -> int:
+    raise BadArgument(f"input '{name}' has an extent without a name: give inputs with --inputs")
+
+
+def _filled(
+    generator: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any], limits: tuple[float, float] | None
+) -> Array:
+    if dtype == np.bool_:
+        return generator.integers(0, 2, shape).astype(dtype)
+    if dtype.kind in "iu":
+        # 8 bits in full; wider integers are indices or masks more often than not.
+        full = np.iinfo(dtype) if dtype.itemsize == 1 else None
+        low, high = limits or ((full.min, full.max) if full else (0, 1))
+        return generator.integers(int(low), int(high), shape, endpoint=True).astype(dtype)
+    if dtype == np.object_:
+        raise BadArgument("inputs of text cannot be generated: give them with --inputs")
+    low, high = limits or (-1.0, 1.0)
+    return generator.uniform(low, high, shape).astype(dtype)
+
+
+def save_test_case(folder: Path, model: onnx.ModelProto, feeds: Arrays) -> Path:
+    """A model with inputs as ONNX's tests lay them out: model.onnx, test_data_set_0/input_<i>.pb."""
+    data = folder / "test_data_set_0"
+    data.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / "model.onnx")
+    for index, (name, array) in enumerate(feeds.items()):
+        onnx.save_tensor(numpy_helper.from_array(array, name), data / f"input_{index}.pb")
+    return folder / "model.onnx"

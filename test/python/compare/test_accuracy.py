@@ -1,0 +1,117 @@
+"""octet-compare on whole models and on their nodes."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from conftest import LSTM_DIMS, Compare, save
+from onnx import TensorProto, helper, numpy_helper
+
+
+def test_equal_models_pass(compare: Compare, product: Path) -> None:
+    status, report = compare(product, "--dim", "batch=4", "--per-node")
+    assert (status, report["status"], report["schema"]) == (0, "passed", "octet-compare/1")
+    (model,) = report["models"]
+    assert report["seed"] == 7
+    assert [batch["shapes"] for batch in model["batches"]] == [{"x": [4, 16]}] * 2
+    for output in model["outputs"]:
+        assert (output["status"], output["measure"]["differing"], output["measure"]["elements"]) == ("equal", 0, 32)
+        assert output["measure"]["cosine"] == pytest.approx(1)
+        assert output["measure"]["top1"] == 1
+        assert output["verdict"]["nearer"] == "both alike"
+    assert model["coverage"]["share"] == 1
+    assert model["coverage"]["time_share"] > 0
+    assert [(node["name"], node["status"]) for node in model["nodes"]] == [("quantize", "equal"), ("product", "equal")]
+    assert all(node["backend"] and node["implementation"] for node in model["nodes"])
+
+
+def test_differences_are_told_judged_and_saved(compare: Compare, lstm: Path, tmp_path: Path) -> None:
+    status, report = compare(lstm, *LSTM_DIMS, "--per-node", "--save", tmp_path / "saved")
+    assert (status, report["status"]) == (1, "differs")
+    (model,) = report["models"]
+    assert {output["status"] for output in model["outputs"]} == {"different"}
+    assert {output["verdict"]["nearer"] for output in model["outputs"]} == {"octet"}
+    (node,) = model["nodes"]
+    assert (node["name"], node["operator"], node["status"]) == ("lstm", "com.microsoft.DynamicQuantizeLSTM", "different")
+    assert node["attributes"]["hidden_size"] == "8"
+    assert node["backend"] and node["implementation"]
+    assert node["verdict"]["nearer"] == "octet"
+    # What was saved shows the difference by itself, with the inputs that were saved with it.
+    saved = Path(model["saved"])
+    status, again = compare(saved, "--inputs", saved.parent / "test_data_set_0")
+    assert status == 1
+    assert again["models"][0]["outputs"][0]["measure"]["max_abs"] == pytest.approx(node["max_abs"])
+
+
+def test_the_option_of_the_other_definition_takes_the_difference_away(
+    compare: Compare, lstm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCTET_LSTM_QUANTIZATION", "per_tensor")
+    assert compare(lstm, *LSTM_DIMS)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "standing"),
+    [
+        ("default: {float: {atol: 1.0}}", 0, "within tolerance"),
+        ("rules: [{output: y, float: {atol: 1.0}}]", 0, "within tolerance"),
+        ("rules: [{output: 'y*', float: {atol: 1.0}}, {model: lstm, float: {atol: 0}}]", 1, "different"),
+        ("rules: [{output: z, float: {atol: 1.0}}]", 1, "different"),
+        ("known_differences: [{name: rows, model: lstm, reason: 'each row by itself'}]", 0, "known difference"),
+    ],
+)
+def test_tolerances(compare: Compare, lstm: Path, tmp_path: Path, text: str, status: int, standing: str) -> None:
+    (tmp_path / "tolerances.yaml").write_text(text)
+    found, report = compare(lstm, *LSTM_DIMS, "--tolerances", tmp_path / "tolerances.yaml")
+    assert found == status
+    assert {output["status"] for output in report["models"][0]["outputs"]} == {standing}
+    if standing == "known difference":
+        assert report["models"][0]["outputs"][0]["note"] == "rows: each row by itself"
+
+
+def test_inputs_of_files(compare: Compare, product: Path, tmp_path: Path) -> None:
+    x = np.random.default_rng(3).normal(size=(2, 16)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "x.npz", x=x[:1])
+    (tmp_path / "set").mkdir()
+    onnx.save_tensor(numpy_helper.from_array(x), tmp_path / "set" / "input_0.pb")
+    files = [tmp_path / name for name in ("x.npy", "x.npz", "set")]
+    status, report = compare(product, *(word for file in files for word in ("--inputs", file)))
+    assert status == 0
+    assert [batch["shapes"]["x"][0] for batch in report["models"][0]["batches"]] == [2, 1, 2]
+    assert [batch["source"] for batch in report["models"][0]["batches"]] == [str(file) for file in files]
+
+
+def test_the_seed_makes_the_inputs(compare: Compare, lstm: Path) -> None:
+    errors = [compare(lstm, *LSTM_DIMS)[1]["models"][0]["outputs"][0]["measure"] for _ in range(2)]
+    assert errors[0] == errors[1]
+    assert compare(lstm, *LSTM_DIMS, "--seed", "8")[1]["models"][0]["outputs"][0]["measure"] != errors[0]
+
+
+def test_coverage(compare: Compare, tmp_path: Path) -> None:
+    """A quantized operator that Octet has no kernel for passes by default, and fails where all are asked for."""
+    weights = np.ones((2, 3, 1, 1), np.uint8)
+    node = helper.make_node("ConvInteger", ["x", "w"], ["y"], name="conv")
+    add = helper.make_node("MatMulInteger", ["x", "v"], ["p"], name="product")
+    inputs = [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 3, 4, 4])]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.INT32, None) for name in ("y", "p")]
+    path = save(tmp_path / "conv.onnx", [node, add], inputs, outputs, {"w": weights, "v": np.ones((4, 4), np.uint8)})
+    status, report = compare(path)
+    assert (status, report["models"][0]["coverage"]["share"]) == (0, 0.5)
+    status, report = compare(path, "--min-coverage", "1")
+    assert status == 1
+    assert "1 of 2 quantized nodes" in report["models"][0]["problems"][0]
+
+
+def test_nothing_on_octet_fails(compare: Compare, product: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnxruntime_ep_octet.compare import sessions
+
+    def without_octet(model: object, **_: object) -> ort.InferenceSession:
+        raise RuntimeError("no such provider")
+
+    monkeypatch.setattr(sessions.provider, "session", without_octet)
+    status, report = compare(product)
+    assert (status, report["status"]) == (2, "could not run")
+    assert "no such provider" in report["models"][0]["problems"][0]
