@@ -1,7 +1,5 @@
 #include "provider/ort/thread_pool.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -22,10 +20,9 @@ struct Rendezvous {
     auto& rendezvous = *static_cast<Rendezvous*>(self);
     rendezvous.workers[index] = std::this_thread::get_id();
     rendezvous.arrived.fetch_add(1, std::memory_order_relaxed);
-    // Not yield(): on a busy machine that gives away the rest of a time slice, which is far more than the deadline.
     while (rendezvous.arrived.load(std::memory_order_relaxed) < rendezvous.workers.size() &&
            Clock::now() < rendezvous.deadline)
-      _mm_pause();
+      std::this_thread::yield();
   }
 
   int distinct_workers() {
