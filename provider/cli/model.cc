@@ -12,6 +12,7 @@
 #include <octet/onnx.hpp>
 
 #include "provider/cli/node_spec.hpp"
+#include "provider/onnx/inference.hpp"
 #include "provider/onnx/tensor_data.hpp"
 
 namespace octet::cli {
@@ -61,25 +62,6 @@ void set_dims(onnx::GraphProto& graph, const DimValues& values) {
   graph.clear_value_info();
   for (auto& output : *graph.mutable_output())
     if (output.type().has_tensor_type()) output.mutable_type()->mutable_tensor_type()->clear_shape();
-}
-
-AttributeValue attribute_value(const onnx::AttributeProto& attribute) {
-  switch (attribute.type()) {
-    case onnx::AttributeProto::INT:
-      return attribute.i();
-    case onnx::AttributeProto::FLOAT:
-      return attribute.f();
-    case onnx::AttributeProto::STRING:
-      return attribute.s();
-    case onnx::AttributeProto::INTS:
-      return std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
-    case onnx::AttributeProto::FLOATS:
-      return std::vector<float>(attribute.floats().begin(), attribute.floats().end());
-    case onnx::AttributeProto::STRINGS:
-      return std::vector<std::string>(attribute.strings().begin(), attribute.strings().end());
-    default:
-      throw std::runtime_error("attribute '" + attribute.name() + "' is of a kind that no operator of Octet has");
-  }
 }
 
 /// Makes constants of Shape nodes whose input is known by now: inference alone carries them into few operators.
@@ -206,7 +188,8 @@ class Examiner {
     if (opset == opsets_.end())
       throw std::runtime_error("the model does not import domain " + domain_name(proto.domain()));
     node.opset_version = opset->second;
-    for (const auto& attribute : proto.attribute()) node.attributes[attribute.name()] = attribute_value(attribute);
+    for (const auto& attribute : proto.attribute())
+      node.attributes[attribute.name()] = onnx_side::attribute_value(attribute, "node '" + proto.name() + "'");
     for (const auto& name : proto.input()) node.inputs.push_back(input_info(name, spec));
     for (const auto& name : proto.output()) {
       const auto found = types_.find(name);

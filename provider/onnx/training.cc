@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include <octet/graph_builder.hpp>
 #include <octet/training.hpp>
 
 #include "provider/onnx/inference.hpp"
@@ -28,9 +29,6 @@ enum Input {
 constexpr const char* kInputNames[kInputs] = {"X",         "W",           "R", "B",       "sequence_lens",
                                               "initial_h", "initial_c",   "P", "W_scale", "W_zero_point",
                                               "R_scale",   "R_zero_point"};
-
-constexpr const char* kTrainingKey = "octet.training";
-constexpr const char* kLdaCoeffKey = "octet.lda_coeff";
 
 [[noreturn]] void fail(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 

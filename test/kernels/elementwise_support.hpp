@@ -12,24 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "primitives/vector/kernels.hpp"
-#include "provider/core/cpu.hpp"
 #include "provider/core/elementwise_loops.hpp"
+#include "test/kernels/vector_tables.hpp"
 #include "test/reference/reference.hpp"
 #include "test/support/tensor.hpp"
 #include "test/support/threads.hpp"
 
 namespace octet::test {
-
-inline std::vector<const vector::Kernels*> vector_tables() {
-  using core::Isa;
-  std::vector<const vector::Kernels*> tables{&vector::avx2::kTable};
-  const Isa isa = core::cpu_isa_level();
-  if (isa == Isa::avx2_vnni) tables.push_back(&vector::avx2_vnni::kTable);
-  if (isa >= Isa::avx512_core) tables.push_back(&vector::avx512_core::kTable);
-  if (isa >= Isa::avx512_core_vnni) tables.push_back(&vector::avx512_core_vnni::kTable);
-  return tables;
-}
 
 template <class Loops>
 struct NamedLoops {

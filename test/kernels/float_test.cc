@@ -6,22 +6,11 @@
 #include <random>
 #include <vector>
 
-#include "primitives/vector/kernels.hpp"
-#include "provider/core/cpu.hpp"
 #include "provider/core/float_product.hpp"
+#include "test/kernels/vector_tables.hpp"
 
 namespace octet {
 namespace {
-
-std::vector<const vector::Kernels*> usable_tables() {
-  using core::Isa;
-  std::vector<const vector::Kernels*> tables{&vector::avx2::kTable};
-  const Isa isa = core::cpu_isa_level();
-  if (isa == Isa::avx2_vnni) tables.push_back(&vector::avx2_vnni::kTable);
-  if (isa >= Isa::avx512_core) tables.push_back(&vector::avx512_core::kTable);
-  if (isa >= Isa::avx512_core_vnni) tables.push_back(&vector::avx512_core_vnni::kTable);
-  return tables;
-}
 
 std::vector<float> random_floats(std::int64_t count, std::uint32_t seed) {
   std::mt19937 random(seed);
@@ -53,7 +42,7 @@ void expect_product(const std::vector<float>& y, std::int64_t m, std::int64_t n,
 }
 
 TEST(FloatKernels, ProductOfPacked) {
-  for (const auto* table : usable_tables())
+  for (const auto* table : test::vector_tables())
     for (const std::int64_t n : {1, 7, 16, 17, 33, 64, 65, 130})
       for (const std::int64_t k : {0, 1, 2, 9, 40})
         for (const std::int64_t m : {1, 2, 3, 6, 7, 8, 13}) {
@@ -70,7 +59,7 @@ TEST(FloatKernels, ProductOfPacked) {
 }
 
 TEST(FloatKernels, Transpose) {
-  for (const auto* table : usable_tables())
+  for (const auto* table : test::vector_tables())
     for (const std::int64_t rows : {1, 5, 8, 16, 19})
       for (const std::int64_t columns : {1, 7, 8, 24, 33}) {
         const std::vector<float> x = random_floats(rows * columns, 3);

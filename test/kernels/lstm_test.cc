@@ -8,38 +8,13 @@
 #include <limits>
 #include <vector>
 
-#include "primitives/vector/kernels.hpp"
-#include "provider/core/cpu.hpp"
+#include "test/kernels/vector_tables.hpp"
 
 namespace octet {
 namespace {
 
 using vector::Activation;
 using vector::ActivationFunction;
-
-std::vector<const vector::Kernels*> usable_tables() {
-  using core::Isa;
-  std::vector<const vector::Kernels*> tables{&vector::avx2::kTable};
-  const Isa isa = core::cpu_isa_level();
-  if (isa == Isa::avx2_vnni) tables.push_back(&vector::avx2_vnni::kTable);
-  if (isa >= Isa::avx512_core) tables.push_back(&vector::avx512_core::kTable);
-  if (isa >= Isa::avx512_core_vnni) tables.push_back(&vector::avx512_core_vnni::kTable);
-  return tables;
-}
-
-/// Floats of all magnitudes: every 4099th bit pattern, NaN and infinities among them.
-std::vector<float> all_magnitudes() {
-  std::vector<float> values;
-  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += 4099) {
-    const auto word = static_cast<std::uint32_t>(bits);
-    float value;
-    std::memcpy(&value, &word, sizeof value);
-    values.push_back(value);
-  }
-  const float infinity = std::numeric_limits<float>::infinity();
-  values.insert(values.end(), {infinity, -infinity, std::nanf(""), 0.0f, -0.0f, 87.0f, -87.0f, 10.0f, -10.0f});
-  return values;
-}
 
 std::vector<float> computed(const vector::Kernels& table, const ActivationFunction& function,
                             const std::vector<float>& x) {
@@ -51,11 +26,11 @@ std::vector<float> computed(const vector::Kernels& table, const ActivationFuncti
 std::uint32_t bits_of(float value) { return Eigen::numext::bit_cast<std::uint32_t>(value); }
 
 TEST(LstmActivations, AreTheSameBitsOnEveryInstructionSet) {
-  const std::vector<float> x = all_magnitudes();
+  const std::vector<float> x = test::all_magnitudes({87.0F, -87.0F, 10.0F, -10.0F});
   for (int kind = 0; kind <= static_cast<int>(Activation::softplus); ++kind) {
     const ActivationFunction function{static_cast<Activation>(kind), 0.3F, 0.7F};
     const std::vector<float> expected = computed(vector::avx2::kTable, function, x);
-    for (const auto* table : usable_tables()) {
+    for (const auto* table : test::vector_tables()) {
       const std::vector<float> found = computed(*table, function, x);
       for (std::size_t i = 0; i < x.size(); ++i) {
         if (std::isnan(x[i])) {
@@ -80,8 +55,8 @@ class Error : public testing::TestWithParam<Bound> {};
 
 TEST_P(Error, IsAsStated) {
   const auto [kind, truth, units, from] = GetParam();
-  const std::vector<float> x = all_magnitudes();
-  for (const auto* table : usable_tables()) {
+  const std::vector<float> x = test::all_magnitudes({87.0F, -87.0F, 10.0F, -10.0F});
+  for (const auto* table : test::vector_tables()) {
     const std::vector<float> y = computed(*table, {kind, 1.0F, 0.0F}, x);
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (std::isnan(x[i]) || std::isinf(x[i]) || x[i] <= from) continue;
@@ -106,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(LstmActivations, HaveTheirLimits) {
   const float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> x = {infinity, -infinity, 200.0F, -200.0F};
-  for (const auto* table : usable_tables()) {
+  for (const auto* table : test::vector_tables()) {
     EXPECT_EQ(computed(*table, {Activation::tanh}, x), (std::vector<float>{1, -1, 1, -1})) << table->isa;
     const std::vector<float> sigmoid = computed(*table, {Activation::sigmoid}, x);
     EXPECT_EQ(sigmoid[0], 1.0F) << table->isa;

@@ -10,25 +10,14 @@
 #include <vector>
 
 #include "primitives/onednn.hpp"
-#include "primitives/vector/kernels.hpp"
-#include "provider/core/cpu.hpp"
 #include "provider/core/product.hpp"
+#include "test/kernels/vector_tables.hpp"
 
 namespace octet {
 namespace {
 
 using vector::padded_k;
 using vector::padded_n;
-
-std::vector<const vector::Kernels*> usable_tables() {
-  using core::Isa;
-  std::vector<const vector::Kernels*> tables{&vector::avx2::kTable};
-  const Isa isa = core::cpu_isa_level();
-  if (isa == Isa::avx2_vnni) tables.push_back(&vector::avx2_vnni::kTable);
-  if (isa >= Isa::avx512_core) tables.push_back(&vector::avx512_core::kTable);
-  if (isa >= Isa::avx512_core_vnni) tables.push_back(&vector::avx512_core_vnni::kTable);
-  return tables;
-}
 
 std::vector<std::uint8_t> random_bytes(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -61,7 +50,7 @@ class Sizes : public testing::TestWithParam<std::tuple<int, int>> {};
 TEST_P(Sizes, PackingPutsEveryWeightInItsPlaceAndPadsWithZeros) {
   const std::int64_t k = std::get<0>(GetParam()), n = std::get<1>(GetParam());
   const auto b = random_bytes(static_cast<std::size_t>(k * n), 1);
-  for (const auto* table : usable_tables())
+  for (const auto* table : test::vector_tables())
     for (const bool transposed : {false, true})
       for (const std::uint8_t flip : {0, 0x80}) {
         const Packed packed = pack(table->matmul, b, k, n, transposed, flip);
@@ -85,7 +74,7 @@ TEST_P(Sizes, ProductsAreExactAndStayInside) {
   const auto b = random_bytes(static_cast<std::size_t>(k * n), 2);
   for (const std::int64_t rows : {1, 2, 3, 5, 6, 7, 13}) {
     const auto a = random_bytes(static_cast<std::size_t>(rows * k), 3);
-    for (const auto* table : usable_tables()) {
+    for (const auto* table : test::vector_tables()) {
       const Packed packed = pack(table->matmul, b, k, n, false, 0);
       const std::int64_t stride = n + 3;
       std::vector<std::int32_t> acc(static_cast<std::size_t>(rows * stride), 77);
@@ -107,7 +96,7 @@ TEST_P(Sizes, PlainProductsEqualPackedOnes) {
   const std::int64_t k = std::get<0>(GetParam()), n = std::get<1>(GetParam());
   // Exactly as large as it says: a read past the end is a sanitizer's business.
   const auto b = random_bytes(static_cast<std::size_t>(k * n), 8);
-  for (const auto* table : usable_tables())
+  for (const auto* table : test::vector_tables())
     for (const std::int64_t rows : {1, 2, 4, 5, 8})
       for (const std::uint8_t flip : {0, 0x80}) {
         const auto a = random_bytes(static_cast<std::size_t>(rows * k), 9);
@@ -195,7 +184,7 @@ TEST(Epilogue, SaturatesAndTakesNanForTheLeastValue) {
   const std::vector<std::int32_t> acc = {1000, -1000, 5, -5, 3, 1, 7};
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> scale = {1.0F, 1.0F, 0.5F, 0.5F, inf, nan, -inf};
-  for (const auto* table : usable_tables()) {
+  for (const auto* table : test::vector_tables()) {
     vector::EpilogueTile tile{};
     tile.rows = 1;
     tile.columns = 7;
@@ -226,7 +215,7 @@ TEST(Epilogue, FollowsTheFormula) {
     for (auto* values : {&scale, &bias})
       for (auto& value : *values) value = std::ldexp(static_cast<float>(random() % 4096) - 2048.0F, -20);
     const std::int32_t row_term[] = {12345, -777}, row_sum[] = {99999, 5};
-    for (const auto* table : usable_tables()) {
+    for (const auto* table : test::vector_tables()) {
       std::vector<float> y(2 * count);
       vector::EpilogueTile tile{2,
                                 n,

@@ -14,19 +14,6 @@ namespace {
 
 using vector::OutputActivation;
 
-std::vector<float> all_magnitudes() {
-  std::vector<float> values;
-  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += 4099) {
-    const auto word = static_cast<std::uint32_t>(bits);
-    float value;
-    std::memcpy(&value, &word, sizeof value);
-    values.push_back(value);
-  }
-  const float infinity = std::numeric_limits<float>::infinity();
-  values.insert(values.end(), {infinity, -infinity, std::nanf(""), 0.0F, -0.0F, 13.19F, -13.19F, -87.0F, 20.0F});
-  return values;
-}
-
 /// Two parameters, or a slope for each element.
 std::vector<float> parameters_of(OutputActivation activation, std::size_t n) {
   if (activation != OutputActivation::prelu) return {1.0F, 0.7F};
@@ -41,7 +28,7 @@ std::vector<float> computed(const vector::Kernels& table, OutputActivation activ
 }
 
 TEST(OutputActivations, AreTheSameBitsOnEveryInstructionSet) {
-  const std::vector<float> x = all_magnitudes();
+  const std::vector<float> x = test::all_magnitudes({13.19F, -13.19F, -87.0F, 20.0F});
   for (int kind = 0; kind <= static_cast<int>(OutputActivation::gelu); ++kind) {
     const auto activation = static_cast<OutputActivation>(kind);
     const std::vector<float> expected = computed(vector::avx2::kTable, activation, x);
@@ -83,7 +70,7 @@ class OutputError : public testing::TestWithParam<Bound> {};
 
 TEST_P(OutputError, IsAsStated) {
   const auto [kind, truth, units] = GetParam();
-  std::vector<float> x = all_magnitudes();
+  std::vector<float> x = test::all_magnitudes({13.19F, -13.19F, -87.0F, 20.0F});
   for (float value = -90; value < 90; value += 0.0137F) x.push_back(value);
   for (const auto* table : test::vector_tables()) {
     const std::vector<float> y = computed(*table, kind, x);

@@ -14,9 +14,10 @@ import pytest
 from octet_cases import CASE_FOLDER, Case, load_table, make_inputs
 from octet_reference import Reference
 from onnx import helper
+from onnxruntime_ep_octet.compare.case_models import case_model
 
 from octet_sessions import CPU, IS_ORT_1_24, octet_session, session_options
-from test_cases import CaseModel, number
+from test_cases import number
 
 TABLE = CASE_FOLDER / "com.microsoft.DynamicQuantizeLSTM.json"
 # Groups whose numbers are not finite or not of a usual size, and those that onnxruntime aborts on.
@@ -91,13 +92,13 @@ def ort_session(model: onnx.ModelProto) -> ort.InferenceSession:
 def results_of(case: Case) -> Results | None:
     """Nothing where onnxruntime's kernel refuses the case."""
     inputs = make_inputs(case)
-    model = CaseModel(case, inputs)
+    model, feeds = case_model(case, inputs)
     try:
-        expected = ort_session(model.model()).run(None, model.feeds)
+        expected = ort_session(model.proto).run(None, feeds)
     except Exception:
         return None
     forms = ({"lstm_quantization": "per_row"}, {"lstm_quantization": "per_tensor"}, {"accuracy": "fast"})
-    found = [octet_session(model.model(), {"min_coverage": "1", **form}).run(None, model.feeds) for form in forms]
+    found = [octet_session(model.proto, {"min_coverage": "1", **form}).run(None, feeds) for form in forms]
     return Results(case, exact_outputs(case, inputs), expected, *found)
 
 
@@ -216,8 +217,8 @@ def test_reference_is_the_lstm_of_onnx() -> None:
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_threads_change_nothing(threads: int) -> None:
     case = next(case for case in load_table(TABLE) if case.name == "larger/t3_n70_i24_h65")
-    model = CaseModel(case, make_inputs(case))
-    one = octet_session(model.model(), threads=1).run(None, model.feeds)
-    many = octet_session(model.model(), threads=threads)
+    model, feeds = case_model(case, make_inputs(case))
+    one = octet_session(model.proto, threads=1).run(None, feeds)
+    many = octet_session(model.proto, threads=threads)
     for _ in range(20):
-        assert all(np.array_equal(a, b) for a, b in zip(many.run(None, model.feeds), one, strict=True))
+        assert all(np.array_equal(a, b) for a, b in zip(many.run(None, feeds), one, strict=True))

@@ -161,7 +161,7 @@ void product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std:
 namespace {
 
 constexpr std::int64_t kPlainBlocks = 16;  // of columns, whose sums stay in the L1 cache
-constexpr std::int64_t kPlainStep = 8;    // rows of weights for which a block's sums are taken up once
+constexpr std::int64_t kPlainStep = 8;     // rows of weights for which a block's sums are taken up once
 
 // Up to kPlainBlocks blocks of columns for kRows rows, in the order of memory: row after row. Interleaved vectors are
 // used as they come, with their columns in another order; the sums are put in order once at the end.

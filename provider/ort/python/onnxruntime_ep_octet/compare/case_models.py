@@ -12,7 +12,7 @@ from .cases import DATA_TYPES, Array, Case, Port
 from .models import Arrays, Model
 
 # Types that onnxruntime's Python interface neither takes nor gives, and the wider ones to cast from and to.
-_CARRIERS = {"uint4": "uint8", "int4": "int8", "bfloat16": "float"}
+CARRIERS = {"uint4": "uint8", "int4": "int8", "bfloat16": "float"}
 
 
 def case_model(case: Case, inputs: list[Array | None]) -> tuple[Model, Arrays]:
@@ -38,7 +38,7 @@ class _Graph:
     def input(self, name: str, port: Port | None, array: Array | None) -> str:
         if port is None or array is None:
             return ""
-        carrier = _CARRIERS.get(port.dtype, port.dtype)
+        carrier = CARRIERS.get(port.dtype, port.dtype)
         given = array.astype(DATA_TYPES[carrier][1])
         # The plugin leaves a DequantizeLinear of a constant to onnxruntime, which folds it.
         is_folded = self._case.op_type == "DequantizeLinear" and name == "x0"
@@ -56,9 +56,9 @@ class _Graph:
     def output(self, name: str, port: Port | None) -> str:
         if port is None:
             return ""
-        carrier = DATA_TYPES[_CARRIERS.get(port.dtype, port.dtype)][0]
+        carrier = DATA_TYPES[CARRIERS.get(port.dtype, port.dtype)][0]
         self._outputs.append(helper.make_tensor_value_info(name, carrier, port.dims))
-        if port.dtype not in _CARRIERS:
+        if port.dtype not in CARRIERS:
             return name
         self._after.append(helper.make_node("Cast", [f"{name}_cast"], [name], to=carrier))
         return f"{name}_cast"
