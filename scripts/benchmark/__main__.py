@@ -2,7 +2,8 @@
 
     scripts/bench                  everything, into docs/: about an hour
     scripts/bench --quick          some of everything, into build/benchmark/: 2 to 3 minutes
-    scripts/bench --filter REGEX   the cases whose names match, into build/benchmark/
+    scripts/bench --filter REGEX   the cases whose names match, into build/benchmark/;
+                                   with --output docs they replace their rows there
     scripts/bench --isa AVX2       the C++ part under a cap, against capped oneDNN, into docs/
     scripts/bench --report         the document again, from the JSON files
 
@@ -52,13 +53,14 @@ def progress(done: int, total: int, start: float, case: Case, measured: dict) ->
     print(line, file=sys.stderr, flush=True)
 
 
-def run(arguments: argparse.Namespace) -> Results:
+def run(arguments: argparse.Namespace, folder: Path) -> Results:
     seconds = 0.1 if arguments.quick else 0.15
     program = native.Program(arguments.build / "octet_bench", seconds, arguments.isa)
     header = machine.describe() | program.versions
     if arguments.isa:
         header["cap"] = arguments.isa
-    results = Results(header)
+    capped = "capped-" if arguments.isa else ""
+    results = Results(header, folder / "benchmarks" / f"{capped}{header['isa']}.json")
     threads = (1,) if arguments.isa else (1, 2)
     cases = select(all_cases(header), threads, arguments.quick, arguments.filter)
     parts: list[tuple[str, Callable]] = [
@@ -78,6 +80,7 @@ def run(arguments: argparse.Namespace) -> Results:
             results.add(case, part, measured)
             progress(done, total, start, case, measured)
     program.close()
+    results.save()
     return results
 
 
@@ -103,9 +106,7 @@ def main() -> int:
     folder = machine.ROOT / ("build/benchmark" if partial else "docs")
     folder = arguments.output or folder
     if not arguments.report:
-        results = run(arguments)
-        capped = "capped-" if arguments.isa else ""
-        results.write(folder / "benchmarks" / f"{capped}{results.header['isa']}.json")
+        results = run(arguments, folder)
     text = report.document((folder / "benchmarks").glob("*.json"), named_cases)
     (folder / "benchmark.md").write_text(text)
     print(f"written: {folder / 'benchmark.md'}")

@@ -33,6 +33,7 @@ QUANTIZE = {
 }
 COLUMNS = 256  # of a quantized tensor; with `axis`, so many scales
 ELEMENTS = [1 << bits for bits in range(10, 23, 2)]  # 1K to 4M
+CLIENTS, NEIGHBOUR = "two clients", "busy neighbour"
 
 
 @dataclass(frozen=True)
@@ -142,12 +143,13 @@ class Encoder:
     recipe: str
     batch: int
     tokens: int
+    beside: str = ""  # CLIENTS: a second client runs the same session; NEIGHBOUR: a process keeps a core busy
     threads: int = 1
     operator: str = "all-MiniLM-L6-v2"
 
     @property
     def variant(self) -> str:
-        return f"recipe {self.recipe}, whole model"
+        return f"recipe {self.recipe}, whole model" + (f", {self.beside}" if self.beside else "")
 
     @property
     def shape(self) -> str:
@@ -155,7 +157,8 @@ class Encoder:
 
     @property
     def name(self) -> str:
-        return f"MiniLM {self.recipe} {self.shape} t{self.threads}"
+        beside = f"{self.beside} " if self.beside else ""
+        return f"MiniLM {self.recipe} {self.shape} {beside}t{self.threads}"
 
 
 Case = Product | Quantize | InnerProduct | Encoder | Elementwise | Recurrent
@@ -195,11 +198,13 @@ def encoders() -> Iterator[Encoder]:
     for recipe in ("dyn", "dyn_u8"):
         for batch, tokens in ((1, 8), (1, 128), (8, 32)):
             yield Encoder(recipe, batch, tokens)
+        for beside in (CLIENTS, NEIGHBOUR):
+            yield Encoder(recipe, 1, 128, beside)
 
 
 def is_quick(case: Case) -> bool:
     if isinstance(case, Encoder):
-        return case.recipe == "dyn" and (case.batch, case.tokens) == (1, 128)
+        return (case.recipe, case.batch, case.tokens, case.beside) == ("dyn", 1, 128, "")
     if isinstance(case, Elementwise):
         quick_form = case.form in ("same", "different", "spatial")
         return quick_form and len(case.dims) == 4 and case.integer == "uint8" and case.threads == 1

@@ -1,8 +1,11 @@
 """Octet's plugin against onnxruntime's CPU provider: two sessions of one model that take turns."""
 
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -17,18 +20,20 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
 from ..models import minilm
 from ..side_by_side import CPU, OCTET, open_session, register_octet
 from . import elementwise, recurrent
-from .cases import Case, Encoder, InnerProduct, Product, Quantize
+from .cases import CLIENTS, NEIGHBOUR, Case, Encoder, InnerProduct, Product, Quantize
 from .chains import floor_model, nodes_of_unit, number_of_units, product_model, quantize_model
 from .elementwise import Elementwise, elementwise_model
 from .graph import NODES, random_integers
 from .recurrent import Recurrent, recurrent_model
 
 TURN_US = 300  # of one session: what the clock and the Python call cost does not count
-LEAST_TURNS, LEAST_SLOW_TURNS = 5, 2
-SLOW_TURN_US = 500_000
-WARM_UPS = 2
+# Turns of each session at least, by the microseconds of a turn of all: no case takes minutes.
+LEAST_TURNS = ((500_000, 5), (2_000_000, 2), (float("inf"), 1))
 WARM_UP_BELOW_US = 20_000  # a longer run heats its own caches
+SECOND_WARM_UP_BELOW_US = 1_000_000
 WHOLE_MODEL_SECONDS = 2.0
+
+Run = Callable[[], object]
 
 
 class Buffers:
@@ -99,15 +104,16 @@ def open_chain(model: bytes, provider: str, threads: int, nodes: int) -> ort.Inf
 class Turns:
     """One session's times, in microseconds of a unit: most often a node."""
 
-    def __init__(self, run: Callable[[], object], units: int, threads: int) -> None:
+    def __init__(self, run: Run, units: int, threads: int) -> None:
         self._run, self._units = run, units
         # With one thread, processor time is the time that passes on a quiet machine, and on a busy
         # one leaves out what other processes take.
         self._clock = time.process_time_ns if threads == 1 else time.perf_counter_ns
         self.times: list[float] = []
-        for _ in range(WARM_UPS):
-            self._run()
         self.run_us = self.timed(1)
+        if self.run_us < SECOND_WARM_UP_BELOW_US:
+            self._run()
+            self.run_us = self.timed(1)
         self.runs = max(1, int(TURN_US / self.run_us))
 
     def timed(self, runs: int) -> float:
@@ -129,8 +135,8 @@ class Turns:
 
 def interleave(sessions: list[Turns], seconds: float) -> None:
     order, turn, start = list(sessions), 0, time.perf_counter()
-    slow = sum(s.run_us for s in sessions) > SLOW_TURN_US
-    least = LEAST_SLOW_TURNS if slow else LEAST_TURNS
+    turn_us = sum(s.run_us for s in sessions)
+    least = next(turns for limit, turns in LEAST_TURNS if turn_us <= limit)
     while turn < least or time.perf_counter() - start < seconds:
         for session in order:
             session.take()
@@ -233,11 +239,34 @@ class WholeModel:
         shape = (case.batch, case.tokens)
         tokens = np.random.default_rng(1).integers(1000, 30000, shape, np.int64)
         inputs = {"input_ids": tokens, "attention_mask": np.ones(shape, np.int64)}
-        turns = {
-            name: Turns(partial(session.run, None, inputs), 1, self._threads)
-            for name, session in self._sessions.items()
-        }
-        return compare(turns, max(seconds, WHOLE_MODEL_SECONDS))
+        runs = {name: partial(s.run, None, inputs) for name, s in self._sessions.items()}
+        with beside(case, runs) as runs:
+            # What runs beside it takes processor time of its own: the time that passes counts.
+            clock_threads = 2 if case.beside else case.threads
+            turns = {name: Turns(run, 1, clock_threads) for name, run in runs.items()}
+            return compare(turns, max(seconds, WHOLE_MODEL_SECONDS))
+
+
+@contextmanager
+def beside(case: Encoder, runs: dict[str, Run]) -> Iterator[dict[str, Run]]:
+    """The runs as they are with what the case wants beside them."""
+    if case.beside == CLIENTS:
+        with ThreadPoolExecutor(2) as clients:
+            yield {name: partial(run_twice, clients, run) for name, run in runs.items()}
+    elif case.beside == NEIGHBOUR:
+        neighbour = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            yield runs
+        finally:
+            neighbour.kill()
+            neighbour.wait()
+    else:
+        yield runs
+
+
+def run_twice(clients: ThreadPoolExecutor, run: Run) -> None:
+    """Two clients at a time; a time is that of both runs."""
+    wait([clients.submit(run), clients.submit(run)])
 
 
 def compare(turns: dict[str, Turns], seconds: float) -> dict:
@@ -273,7 +302,7 @@ def model_of(case: Case) -> Case:
         return replace(case, m=0)
     if isinstance(case, Quantize):
         return replace(case, rows=0)
-    return replace(case, batch=0, tokens=0)
+    return replace(case, batch=0, tokens=0, beside="")
 
 
 def measure(

@@ -143,7 +143,7 @@ def section(results: Results, cases: dict[str, Case]) -> str:
     text = [
         f"## {header['cpu']}: {header['isa']}{cap}\n",
         f"{header['cores']} cores; {caches}. onnxruntime {header['onnxruntime']}, oneDNN"
-        f" {header['onednn']}, Octet {header['octet']} at {header['commit']}, {header['date']}.\n",
+        f" {header['onednn']}, Octet {header['octet']} at {commits(results)}, {header['date']}.\n",
         f"### Losing shapes: {len(losing)} of {len(rows)}\n",
         table(["operator", "variant", *COLUMNS], losing_lines(losing)) if losing else "None.\n",
         disagreements(rows),
@@ -155,6 +155,11 @@ def section(results: Results, cases: dict[str, Case]) -> str:
         for variant, of_variant in grouped(of_operator, lambda row: row.case.variant):
             text += [f"{variant}\n", variant_table(of_variant)]
     return "\n".join(text)
+
+
+def commits(results: Results) -> str:
+    found = {row.get("commit", results.header["commit"]) for row in results.rows.values()}
+    return ", ".join(sorted(found))
 
 
 def variant_table(rows: list[Row]) -> str:

@@ -1,6 +1,7 @@
 """Results: one JSON file for each class of CPU, and the document made of all of them."""
 
 import json
+import time
 from pathlib import Path
 
 from .cases import Case, Product
@@ -10,6 +11,10 @@ EQUAL = 1.05
 ORT_TINY_US, ORT_TINY_SLACK_US = 2.0, 0.1
 ONEDNN_LIMIT = {"few rows": 1.5, "some rows": 1.10, "many rows": 1.05}
 SATURATING_LIMIT = 2.5  # below VNNI, where oneDNN's products are fast and wrong
+
+SAVE_EVERY_SECONDS = 30.0
+# Rows of a file can be compared, and are kept, as long as these stay the same.
+SAME_MACHINE = ("cpu", "caches", "isa", "cap", "onnxruntime", "onednn")
 
 
 def slower_than_onnxruntime(plugin: dict) -> bool:
@@ -46,26 +51,44 @@ def rounded(value: object) -> object:
 
 
 class Results:
-    """Rows by case name; each holds the case and what the plugin and the C++ interface took."""
+    """Rows by case name; each holds what the plugin and the C++ interface took, and at which commit.
 
-    def __init__(self, header: dict) -> None:
+    A run replaces the rows of its cases and leaves the file's other rows, so that a part of the
+    table can be measured anew. It saves what it has as it goes.
+    """
+
+    def __init__(self, header: dict, file: Path | None = None) -> None:
         self.header = header
         self.rows: dict[str, dict] = {}
+        self._file = file
+        self._measured: set[str] = set()
+        self._saved = time.monotonic()
+        if file and file.exists():
+            earlier = read(file)
+            if all(earlier.header.get(key) == header.get(key) for key in SAME_MACHINE):
+                self.rows = earlier.rows
 
     def add(self, case: Case, part: str, measured: dict) -> None:
-        row = self.rows.setdefault(case.name, {"name": case.name})
-        row[part] = rounded(measured)
+        if case.name not in self._measured:
+            self._measured.add(case.name)
+            self.rows[case.name] = {"name": case.name, "commit": self.header["commit"]}
+        self.rows[case.name][part] = rounded(measured)
+        if time.monotonic() - self._saved > SAVE_EVERY_SECONDS:
+            self.save()
 
     def failed(self) -> list[str]:
-        """Names of the cases that could not be measured."""
-        return [name for name, row in self.rows.items() if "error" in row.get("plugin", {})]
+        """Names of the cases that this run could not measure."""
+        return [name for name in self._measured if "error" in self.rows[name].get("plugin", {})]
 
-    def write(self, file: Path) -> None:
+    def save(self) -> None:
         """A row a line, so that a change reads well."""
         lines = ",\n".join(f"  {json.dumps(row)}" for row in self.rows.values())
         header = json.dumps(self.header, indent=1).rstrip("}\n").rstrip()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f'{header},\n "rows": [\n{lines}\n ]\n}}\n')
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        partly = self._file.with_suffix(".partly")
+        partly.write_text(f'{header},\n "rows": [\n{lines}\n ]\n}}\n')
+        partly.replace(self._file)
+        self._saved = time.monotonic()
 
 
 def read(file: Path) -> Results:

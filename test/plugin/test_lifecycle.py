@@ -82,6 +82,22 @@ def test_two_sessions_and_many_threads(rng: np.random.Generator, pool: int) -> N
     run_in_threads(6, work)
 
 
+@pytest.mark.parametrize("pool", [1, 2, 3])
+def test_octet_starts_no_thread(rng: np.random.Generator, pool: int) -> None:
+    """A session on Octet has the threads that onnxruntime gives it, and none besides."""
+    model = mixed_model(rng)
+    started = {}
+    for name, make in (("cpu", cpu_session), ("octet", octet_session)):
+        before = len(os.listdir("/proc/self/task"))
+        session = make(model, threads=pool)
+        for feed in inputs_of(rng, 5):
+            session.run(None, feed)
+        started[name] = len(os.listdir("/proc/self/task")) - before
+        del session
+        gc.collect()
+    assert started == {"cpu": pool - 1, "octet": pool - 1}
+
+
 def test_sessions_made_by_many_threads(rng: np.random.Generator) -> None:
     model = mixed_model(rng)
     (feed,) = inputs_of(rng, 1)
