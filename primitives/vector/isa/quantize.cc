@@ -1,4 +1,5 @@
 // Float32 to integers and back.
+#include "primitives/vector/isa/bytes.hpp"
 #include "primitives/vector/isa/lanes.hpp"
 
 namespace octet::vector::OCTET_ISA {
@@ -198,11 +199,15 @@ inline float float_of(std::uint32_t bits) {
   return value;
 }
 
+// 16-bit elements may lie anywhere: the inner product takes pointers of any alignment.
+inline std::uint16_t element(const std::uint16_t* x, std::size_t i) { return piece_at<std::uint16_t>(x, i * 2); }
+inline void put_element(std::uint16_t* y, std::size_t i, std::uint16_t value) { put_piece(y, i * 2, value); }
+
 void half_to_float(const std::uint16_t* x, std::size_t n, float* y) {
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8)
     _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
-  for (; i < n; ++i) y[i] = _cvtsh_ss(x[i]);
+  for (; i < n; ++i) y[i] = _cvtsh_ss(element(x, i));
 }
 
 void float_to_half(const float* x, std::size_t n, std::uint16_t* y) {
@@ -210,11 +215,11 @@ void float_to_half(const float* x, std::size_t n, std::uint16_t* y) {
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), kNearestEven));
-  for (; i < n; ++i) y[i] = _cvtss_sh(x[i], kNearestEven);
+  for (; i < n; ++i) put_element(y, i, _cvtss_sh(x[i], kNearestEven));
 }
 
 void bfloat16_to_float(const std::uint16_t* __restrict x, std::size_t n, float* __restrict y) {
-  for (std::size_t i = 0; i < n; ++i) y[i] = float_of(static_cast<std::uint32_t>(x[i]) << 16);
+  for (std::size_t i = 0; i < n; ++i) y[i] = float_of(static_cast<std::uint32_t>(element(x, i)) << 16);
 }
 
 void float_to_bfloat16(const float* __restrict x, std::size_t n, std::uint16_t* __restrict y) {
@@ -222,7 +227,7 @@ void float_to_bfloat16(const float* __restrict x, std::size_t n, std::uint16_t* 
     const std::uint32_t bits = bits_of(x[i]);
     const std::uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
     const std::uint32_t quiet = (bits >> 16 & 0x8000) | 0x7FC0;
-    y[i] = static_cast<std::uint16_t>((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet : rounded);
+    put_element(y, i, static_cast<std::uint16_t>((bits & 0x7FFFFFFF) > 0x7F800000 ? quiet : rounded));
   }
 }
 
