@@ -28,9 +28,7 @@ struct Tensor {
   std::vector<std::uint8_t> bytes;
 
   Tensor(DataType type, Dims extents, std::uint32_t seed)
-      : dtype(type),
-        dims(std::move(extents)),
-        bytes(random_bytes(elements(dims) * (is_8bit(type) ? 1 : 4), seed)) {}
+      : dtype(type), dims(std::move(extents)), bytes(random_bytes(elements(dims) * (is_8bit(type) ? 1 : 4), seed)) {}
   TensorView view() const { return {bytes.data(), dtype, dims}; }
 };
 
