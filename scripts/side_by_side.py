@@ -38,6 +38,7 @@ def open_session(
     settings = ort.SessionOptions()
     settings.graph_optimization_level = LEVELS[level]
     settings.intra_op_num_threads = threads
+    settings.log_severity_level = 3  # errors: it warns of every model with nodes of shapes
     # The pool of the session whose turn it is not must not keep a core busy.
     settings.add_session_config_entry("session.force_spinning_stop", "1")
     if profile:

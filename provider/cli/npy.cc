@@ -65,8 +65,8 @@ ModelTensor read_npy(const std::string& path) {
   if (tensor.dtype == DataType::undefined)
     fail(path, "has elements of type '" + descr + "', which Octet does not read");
   std::size_t size = static_cast<std::size_t>(descr.back() - '0');
-  static const std::regex kNumber("[0-9]+");
-  for (std::sregex_iterator dim(shape.begin(), shape.end(), kNumber), end; dim != end; ++dim) {
+  static const std::regex number("[0-9]+");
+  for (std::sregex_iterator dim(shape.begin(), shape.end(), number), end; dim != end; ++dim) {
     const std::string text = dim->str();
     if (text.size() > 18) fail(path, "has the extent " + text);
     tensor.dims.push_back(std::stoll(text));

@@ -33,7 +33,7 @@ class Program::FrameLease {
   ~FrameLease() {
     Frame* none = nullptr;
     if (program_.last_frame_.compare_exchange_strong(none, frame_.get(), std::memory_order_release)) {
-      frame_.release();
+      static_cast<void>(frame_.release());
       return;
     }
     try {
