@@ -11,11 +11,10 @@
 //               {octet::TensorView(y, octet::DataType::int32, y_dims)});
 //
 // Conventions that hold everywhere:
-// - Tensors are dense, row-major, in host memory, of any alignment. 4-bit elements are packed two to a byte, low half
-// first.
-// - Results are exact: integer sums are exact modulo 2^32, and 8-bit and float outputs equal the formula in the
-// operator's
-//   documentation (`octet ops`, docs/operators.md) bit for bit, whatever the CPU, the number of threads and the shape.
+// - Tensors are dense, row-major, in host memory, of any alignment. 4-bit elements are packed two to a byte, the first
+//   in the low half.
+// - Results are exact: integer sums are exact modulo 2^32, and 8-bit and float outputs equal the operator's formula
+//   (`octet ops`, docs/operators.md) bit for bit, whatever the CPU, the number of threads and the shape.
 // - Nothing is owned that is passed in, except where said: constant inputs are copied or packed by the constructor.
 // - Errors are thrown as octet::Error. A call that throws leaves the outputs unspecified and everything else unchanged.
 #pragma once

@@ -61,7 +61,7 @@ def launch_ray(folder: Path, port: int) -> Launch:
     settings["http_options"]["port"] = port
     settings["applications"][0]["args"]["folder"] = str(folder)
     (folder / "serve.yaml").write_text(yaml.safe_dump(settings))
-    environment = {"RAY_TMPDIR": str(folder), "RAY_USAGE_STATS_ENABLED": "0"}
+    environment = {"RAY_TMPDIR": str(folder), "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
     return Launch([str(PROGRAMS / "serve"), "run", "serve.yaml"], environment)
 
 

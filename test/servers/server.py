@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from types import TracebackType
 import psutil
 from kinds import EXAMPLES, Kind, free_ports
 
-START_SECONDS, STOP_SECONDS = 300, 15
+START_SECONDS, LOG_SECONDS, STOP_SECONDS = 300, 60, 15
 
 
 class Server:
@@ -60,6 +61,13 @@ class Server:
 
     def log(self) -> str:
         return self._log.read_text(errors="replace")
+
+    def find_in_log(self, pattern: re.Pattern[str], count: int) -> None:
+        """Workers' lines may come with a delay."""
+        end = time.monotonic() + LOG_SECONDS
+        while len(pattern.findall(self.log())) < count:
+            assert time.monotonic() < end, f"fewer than {count} lines as {pattern.pattern}:\n{self.log()[-8000:]}"
+            time.sleep(0.2)
 
     def get(self, path: str) -> int:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
