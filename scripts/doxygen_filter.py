@@ -23,24 +23,24 @@ def escaped(line: str) -> str:
     return "".join(part if part.startswith("`") else part.replace("<", "\\<") for part in parts)
 
 
+def kind_of(line: str, previous: str) -> str:
+    if line.startswith("  "):
+        return "item" if previous == "item" else "block"
+    return "item" if line.startswith("- ") or TERM.fullmatch(line) else "text"
+
+
 def as_markdown(lines: list[str]) -> Iterator[str]:
-    previous = ""  # what the line before was: text, item or block
+    previous = ""
     for line in lines:
-        is_indented = line.startswith("  ")
-        term = None if is_indented else TERM.fullmatch(line)
-        kind = "item" if term or line.startswith("- ") or (is_indented and previous == "item") else "block"
-        if not is_indented and kind == "block":
-            kind = "text"
+        kind = kind_of(line, previous)
         if kind != previous and "block" in (kind, previous):
             yield ""
         if kind == "block":
             yield "    " + line
-        elif term:
+        elif term := TERM.fullmatch(line):
             yield f"- `{term['term']}`: {escaped(term['text'])}"
-        elif kind == "item" and is_indented:
-            yield "  " + escaped(line.strip())
         else:
-            yield escaped(line)
+            yield "  " + escaped(line.strip()) if line.startswith("  ") else escaped(line)
         previous = kind
 
 
@@ -71,8 +71,7 @@ def header(lines: list[str]) -> Iterator[str]:
             i += 1
             continue
         text, i = take_block(lines, i)
-        ruler = RULER.match(text[0]) or RULER.match(text[0] + " ----")
-        if ruler:
+        if ruler := RULER.match(text[0]):
             yield "/** @} */" if is_grouped else ""
             yield from comment(text[1:], indent, f"@name {ruler['title']}")
             yield "/** @{ */"
