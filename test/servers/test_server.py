@@ -16,11 +16,10 @@ from load import Question, ask_each_once, ask_for
 from server import Server
 
 LOAD_SECONDS = float(os.environ.get("OCTET_SERVER_SECONDS", "10"))
-WARM_UP_SECONDS = 3  # with the largest requests
 WORKERS = 2
 PLUGIN, ONNXRUNTIME = "libonnxruntime_ep_octet.so", "onnxruntime_pybind11_state"
 SESSION_LINE = re.compile(r"Octet \d[\d.]* \(\S+, oneDNN [\d.]+\) runs (\d+) of \1 quantized nodes")
-GROWTH = 32e6  # bytes of a worker under load: what onnxruntime's arena takes once for batches as they come
+GROWTH = 48e6  # bytes of a worker under load: what onnxruntime's arena takes once for batches as they come
 
 Encode = Callable[[list[str]], np.ndarray]
 
@@ -75,7 +74,7 @@ def test_load(
 ) -> None:
     questions = make_questions(rng, words, encode_offline if provider == "octet" else None)
     with Server(name, kind, folder, {"PROVIDER": provider}) as server:
-        ask_for(server, sorted(questions, key=lambda question: len(question.sentences))[-8:], WARM_UP_SECONDS)
+        ask_each_once(server, 8 * sorted(questions, key=lambda question: len(question.sentences))[-8:])
         workers = server.workers(ONNXRUNTIME)
         memory = [worker.memory_info().rss for worker in workers]
         cpu = sum(sum(worker.cpu_times()[:2]) for worker in workers)
