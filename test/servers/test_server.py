@@ -19,7 +19,7 @@ LOAD_SECONDS = float(os.environ.get("OCTET_SERVER_SECONDS", "10"))
 WORKERS = 2
 PLUGIN, ONNXRUNTIME = "libonnxruntime_ep_octet.so", "onnxruntime_pybind11_state"
 SESSION_LINE = re.compile(r"Octet \d[\d.]* \(\S+, oneDNN [\d.]+\) runs (\d+) of \1 quantized nodes")
-GROWTH = 48e6  # bytes of a worker under load: what onnxruntime's arena takes once for batches as they come
+GROWTH = 32e6  # bytes of a worker under load: what onnxruntime's arena takes once for batches as they come
 
 Encode = Callable[[list[str]], np.ndarray]
 
