@@ -319,7 +319,7 @@ int32_t octet_graph_builder_check(const octet_graph_builder* builder) {
     try {
       graph.check();
     } catch (const octet::Error& error) {
-      throw Failure{OCTET_GRAPH_INVALID_MODEL, error.what()};
+      refuse_model(error.what());
     }
   });
 }

@@ -71,7 +71,7 @@ void check(const onnx::ModelProto& model, const std::filesystem::path& directory
     onnx::ModelProto inferred;
     if (full) octet::onnx_side::infer_shapes(inferred = model, directory, true);
   } catch (const octet::Error& error) {
-    throw Failure{OCTET_GRAPH_INVALID_MODEL, error.what()};
+    refuse_model(error.what());
   }
 }
 
@@ -114,12 +114,12 @@ int32_t octet_graph_infer(const void* model, uint64_t model_size, int32_t strict
     try {
       octet::onnx_side::infer_shapes(proto, {}, strict != 0);
     } catch (const octet::Error& error) {
-      throw Failure{OCTET_GRAPH_INVALID_MODEL, error.what()};
+      refuse_model(error.what());
     }
     const std::size_t needed = proto.ByteSizeLong();
     check_capacity(buffer, size, needed, kFunction);
     if (needed > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-      throw Failure{OCTET_GRAPH_INVALID_MODEL, "octet_graph_infer: the result is larger than 2147483647 bytes"};
+      refuse_model("octet_graph_infer: the result is larger than 2147483647 bytes");
     if (buffer) proto.SerializeToArray(buffer, static_cast<int>(needed));
   });
 }

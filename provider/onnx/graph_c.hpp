@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,10 @@
 
 namespace octet::graph_c {
 
-/// A fault of the caller or of the model, with the number to return.
-struct Failure {
-  std::int32_t code;
-  std::string text;
-};
-
-[[noreturn]] inline void refuse(const std::string& text) { throw Failure{OCTET_GRAPH_INVALID_ARGUMENT, text}; }
+/// A fault of the caller.
+[[noreturn]] inline void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
+/// A fault of the model: like what the ONNX library throws, which is of many types, none of Octet's own.
+[[noreturn]] inline void refuse_model(const std::string& text) { throw std::runtime_error(text); }
 
 /// Refuses null, naming function and parameter.
 inline void require(const void* pointer, const char* function, const char* parameter) {
@@ -60,13 +58,11 @@ std::int32_t guarded(const Function& function) noexcept {
   try {
     function();
     return OCTET_GRAPH_OK;
-  } catch (const Failure& failure) {
-    return set_last_error(failure.code, failure.text.c_str());
   } catch (const Error& error) {
     return set_last_error(static_cast<std::int32_t>(error.code()), error.what());
   } catch (const std::bad_alloc&) {
     return set_last_error(OCTET_GRAPH_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception& error) {  // of many types: the ONNX library's answer to a faulty model
+  } catch (const std::exception& error) {
     return set_last_error(OCTET_GRAPH_INVALID_MODEL, error.what());
   } catch (...) {
     return set_last_error(OCTET_GRAPH_INTERNAL, "an exception of unknown type");
