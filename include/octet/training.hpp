@@ -129,10 +129,12 @@ class OCTET_API Lstm {
 };
 
 /// The layer that a DynamicQuantizeLSTM node of a model is: its attributes; W, R, B and P, which must be constant
-/// (initializers or Constant nodes with their data in the model), with the scales and zero points that it has; and the
-/// node's metadata `octet.training` ("1" or "0") and `octet.lda_coeff` (a decimal number), both 1 where absent. `model`
-/// is a serialized ModelProto; `node` the name of a node of its graph. Throws octet::Error. Part of the static target
-/// Octet::onnx, beside which a program links Octet::octet.
-Lstm from_model(const void* model, std::size_t size, const std::string& node);
+/// (initializers or Constant nodes), with the scales and zero points that it has; and the node's metadata
+/// `octet.training` ("1" or "0") and `octet.lda_coeff` (a decimal number), both 1 where absent. `model` is a serialized
+/// ModelProto, whose external data lies in `directory` (empty: the current one); `node` the name of a node of its
+/// graph. Throws octet::Error. Part of the static target Octet::onnx, beside which a program links Octet::octet.
+Lstm from_model(const void* model, std::size_t size, const std::string& node, const std::string& directory = {});
+/// The same of a file, beside which its external data lies.
+Lstm from_file(const std::string& path, const std::string& node);
 
 }  // namespace octet::training

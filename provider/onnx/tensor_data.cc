@@ -21,37 +21,59 @@ std::uint64_t number(const onnx::TensorProto& tensor, const std::string& text) {
   return std::stoull(text);
 }
 
-void read_external(const onnx::TensorProto& tensor, const fs::path& directory, unsigned char* data, std::size_t bytes) {
+// Extents may say anything: memory is taken when it is known that there are elements to fill it.
+using Bytes = std::unique_ptr<unsigned char[]>;
+Bytes new_bytes(std::size_t count) { return Bytes(new unsigned char[count]); }
+
+Bytes read_external(const onnx::TensorProto& tensor, const fs::path& directory, std::size_t count) {
   const Place place(tensor);
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(directory / place.location, error);
   std::ifstream file = place.open(directory);
-  if (!file.read(reinterpret_cast<char*>(data), static_cast<std::streamsize>(bytes)))
+  const bool fits = file && !error && place.offset <= size && count <= size - place.offset;
+  Bytes data = new_bytes(fits ? count : 0);
+  if (!fits || !file.read(reinterpret_cast<char*>(data.get()), static_cast<std::streamsize>(count)))
     fail(tensor, "cannot be read from '" + place.location.string() + "'");
+  return data;
+}
+
+Bytes copy_raw(const onnx::TensorProto& tensor, std::size_t count) {
+  const std::string& raw = tensor.raw_data();
+  if (raw.size() != count)
+    fail(tensor, "has " + std::to_string(raw.size()) + " bytes, expected " + std::to_string(count));
+  Bytes data = new_bytes(count);
+  std::memcpy(data.get(), raw.data(), count);
+  return data;
 }
 
 /// The low `width` bytes of each member of a repeated field.
 template <class Field>
-void copy_field(const onnx::TensorProto& tensor, const Field& field, std::size_t width, unsigned char* data,
-                std::size_t bytes) {
-  if (static_cast<std::size_t>(field.size()) * width != bytes)
-    fail(tensor, "has " + std::to_string(field.size()) + " elements, expected " + std::to_string(bytes / width));
+Bytes copy_field(const onnx::TensorProto& tensor, const Field& field, std::size_t width, std::size_t count) {
+  if (static_cast<std::size_t>(field.size()) * width != count)
+    fail(tensor, "has " + std::to_string(field.size()) + " elements, expected " + std::to_string(count / width));
+  Bytes data = new_bytes(count);
+  unsigned char* to = data.get();
   for (const auto value : field) {
-    std::memcpy(data, &value, width);  // little-endian
-    data += width;
+    std::memcpy(to, &value, width);  // little-endian
+    to += width;
   }
+  return data;
 }
 
-void copy_fields(const onnx::TensorProto& tensor, DataType type, unsigned char* data, std::size_t bytes) {
+Bytes copy_fields(const onnx::TensorProto& tensor, std::size_t count) {
+  const auto type = static_cast<DataType>(tensor.data_type());
   switch (type) {
     case DataType::float32:
-      return copy_field(tensor, tensor.float_data(), 4, data, bytes);
+      return copy_field(tensor, tensor.float_data(), 4, count);
     case DataType::float64:
-      return copy_field(tensor, tensor.double_data(), 8, data, bytes);
+      return copy_field(tensor, tensor.double_data(), 8, count);
     case DataType::int64:
-      return copy_field(tensor, tensor.int64_data(), 8, data, bytes);
+      return copy_field(tensor, tensor.int64_data(), 8, count);
     case DataType::uint32:
-      return copy_field(tensor, tensor.uint64_data(), 4, data, bytes);
+    case DataType::uint64:
+      return copy_field(tensor, tensor.uint64_data(), core::bit_width(type) / 8, count);
     default:
-      return copy_field(tensor, tensor.int32_data(), std::max<std::size_t>(core::bit_width(type) / 8, 1), data, bytes);
+      return copy_field(tensor, tensor.int32_data(), std::max<std::size_t>(core::bit_width(type) / 8, 1), count);
   }
 }
 
@@ -89,18 +111,11 @@ std::uint64_t byte_count(const onnx::TensorProto& tensor) {
 }
 
 TensorData read_tensor(const onnx::TensorProto& tensor, const fs::path& directory) {
-  const auto type = static_cast<DataType>(tensor.data_type());
-  const auto bytes = static_cast<std::size_t>(byte_count(tensor));
-  TensorData result{{tensor.dims().begin(), tensor.dims().end()}, std::make_unique<unsigned char[]>(bytes + 1)};
-  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
-    read_external(tensor, directory, result.data.get(), bytes);
-  } else if (tensor.has_raw_data()) {
-    if (tensor.raw_data().size() != bytes)
-      fail(tensor, "has " + std::to_string(tensor.raw_data().size()) + " bytes, expected " + std::to_string(bytes));
-    std::memcpy(result.data.get(), tensor.raw_data().data(), bytes);
-  } else {
-    copy_fields(tensor, type, result.data.get(), bytes);
-  }
+  const auto count = static_cast<std::size_t>(byte_count(tensor));
+  TensorData result{{tensor.dims().begin(), tensor.dims().end()}, nullptr};
+  result.data = tensor.data_location() == onnx::TensorProto::EXTERNAL ? read_external(tensor, directory, count)
+                : tensor.has_raw_data()                               ? copy_raw(tensor, count)
+                                                                      : copy_fields(tensor, count);
   return result;
 }
 

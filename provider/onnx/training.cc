@@ -3,17 +3,18 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
-#include <limits>
-#include <map>
 
 #include <octet/graph_builder.hpp>
 #include <octet/training.hpp>
 
+#include "provider/onnx/graph_state.hpp"
 #include "provider/onnx/inference.hpp"
+#include "provider/onnx/tensor_data.hpp"
 
 namespace octet::training {
 namespace {
+
+using onnx_side::fail;
 
 enum Input {
   kW = 1,
@@ -30,20 +31,11 @@ constexpr const char* kInputNames[kInputs] = {"X",         "W",           "R", "
                                               "initial_h", "initial_c",   "P", "W_scale", "W_zero_point",
                                               "R_scale",   "R_zero_point"};
 
-[[noreturn]] void fail(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
-
-onnx::ModelProto parsed(const void* model, std::size_t size) {
-  onnx::ModelProto result;
-  const bool fits = model != nullptr && size <= static_cast<std::size_t>(std::numeric_limits<int>::max());
-  if (!fits || !result.ParseFromArray(model, static_cast<int>(size))) fail("from_model: the bytes are no ModelProto");
-  return result;
-}
-
 /// The constant inputs of one node.
 class NodeReader {
  public:
-  NodeReader(const onnx::GraphProto& graph, const std::string& name)
-      : graph_(graph), label_("DynamicQuantizeLSTM '" + name + "'"), node_(find(name)) {}
+  NodeReader(const onnx::GraphProto& graph, const std::filesystem::path& directory, const std::string& name)
+      : graph_(graph), directory_(directory), label_("DynamicQuantizeLSTM '" + name + "'"), node_(find(name)) {}
 
   const onnx::NodeProto& node() const noexcept { return node_; }
   const std::string& label() const noexcept { return label_; }
@@ -69,59 +61,41 @@ class NodeReader {
     const auto& dims = tensor(input).dims();
     return {dims.begin(), dims.end()};
   }
-  std::vector<float> floats(Input input) const {
-    return elements<float>(input, onnx::TensorProto::FLOAT, tensor(input).float_data());
+  /// The elements, of which each is a T.
+  template <class T>
+  std::vector<T> elements(Input input, DataType type) const {
+    const onnx::TensorProto& tensor = this->tensor(input);
+    if (tensor.data_type() != static_cast<std::int32_t>(type))
+      fail_input(input, std::string("is ") + data_type_name(static_cast<DataType>(tensor.data_type())) + ", expected " +
+                            data_type_name(type));
+    try {
+      const onnx_side::TensorData read = onnx_side::read_tensor(tensor, directory_);
+      const T* first = reinterpret_cast<const T*>(read.data.get());
+      return {first, first + onnx_side::byte_count(tensor) / sizeof(T)};
+    } catch (const Error& error) {
+      fail(label_ + ": input '" + kInputNames[input] + "': " + error.what());
+    }
   }
-  std::vector<std::uint8_t> bytes(Input input, DataType type) const {
-    return elements<std::uint8_t>(input, static_cast<std::int32_t>(type), tensor(input).int32_data());
-  }
+  std::vector<float> floats(Input input) const { return elements<float>(input, DataType::float32); }
+  std::vector<std::uint8_t> bytes(Input input, DataType type) const { return elements<std::uint8_t>(input, type); }
 
  private:
   const onnx::NodeProto& find(const std::string& name) const {
     const onnx::NodeProto* found = nullptr;
     for (const onnx::NodeProto& node : graph_.node())
       if (node.name() == name) {
-        if (found != nullptr) fail("from_model: two nodes are named '" + name + "'");
+        if (found != nullptr) fail("two nodes are named '" + name + "'");
         found = &node;
       }
-    if (found == nullptr) fail("from_model: the graph has no node '" + name + "'");
+    if (found == nullptr) fail("the graph has no node '" + name + "'");
     if (found->op_type() != "DynamicQuantizeLSTM" || found->domain() != "com.microsoft")
-      fail("from_model: node '" + name + "' is " + (found->domain().empty() ? "ai.onnx" : found->domain()) + "." +
+      fail("node '" + name + "' is " + (found->domain().empty() ? "ai.onnx" : found->domain()) + "." +
            found->op_type() + ", expected com.microsoft.DynamicQuantizeLSTM");
     return *found;
   }
 
-  std::size_t count(Input input) const {
-    std::size_t count = 1;
-    for (const std::int64_t dim : tensor(input).dims())
-      if (dim < 0 || __builtin_mul_overflow(count, static_cast<std::size_t>(dim), &count) ||
-          count > std::numeric_limits<std::uint32_t>::max())
-        fail_input(input, "has impossible extents");
-    return count;
-  }
-
-  template <class T, class Field>
-  std::vector<T> elements(Input input, std::int32_t type, const Field& field) const {
-    const onnx::TensorProto& tensor = this->tensor(input);
-    if (tensor.data_type() != type)
-      fail_input(input, std::string("is ") + data_type_name(static_cast<DataType>(tensor.data_type())) + ", expected " +
-                            data_type_name(static_cast<DataType>(type)));
-    if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
-      fail_input(input, "has its data in another file; load it into the model first");
-    const std::size_t number = count(input);
-    const std::size_t given =
-        tensor.has_raw_data() ? tensor.raw_data().size() / sizeof(T) : static_cast<std::size_t>(field.size());
-    if (given != number || tensor.raw_data().size() % sizeof(T) != 0)
-      fail_input(input, "holds " + std::to_string(given) + " elements, expected " + std::to_string(number));
-    std::vector<T> result(number);
-    if (tensor.has_raw_data() && number > 0)
-      std::memcpy(result.data(), tensor.raw_data().data(), number * sizeof(T));
-    else
-      std::transform(field.begin(), field.end(), result.begin(), [](auto value) { return static_cast<T>(value); });
-    return result;
-  }
-
   const onnx::GraphProto& graph_;
+  const std::filesystem::path& directory_;
   std::string label_;
   const onnx::NodeProto& node_;
 };
@@ -193,11 +167,8 @@ void read_metadata(const NodeReader& reader, LstmDefinition& definition) {
   }
 }
 
-}  // namespace
-
-Lstm from_model(const void* model, std::size_t size, const std::string& node) {
-  const onnx::ModelProto proto = parsed(model, size);
-  const NodeReader reader(proto.graph(), node);
+Lstm layer_of(const onnx::ModelProto& model, const std::filesystem::path& directory, const std::string& node) {
+  const NodeReader reader(model.graph(), directory, node);
   LstmDefinition definition;
   definition.name = node;
   for (const onnx::AttributeProto& attribute : reader.node().attribute())
@@ -221,6 +192,16 @@ Lstm from_model(const void* model, std::size_t size, const std::string& node) {
   if (reader.has(kP)) definition.p = reader.floats(kP);
   read_metadata(reader, definition);
   return Lstm(std::move(definition));
+}
+
+}  // namespace
+
+Lstm from_model(const void* model, std::size_t size, const std::string& node, const std::string& directory) {
+  return layer_of(onnx_side::parse_model(model, size), directory, node);
+}
+
+Lstm from_file(const std::string& path, const std::string& node) {
+  return layer_of(onnx_side::read_model(path), std::filesystem::path(path).parent_path(), node);
 }
 
 }  // namespace octet::training

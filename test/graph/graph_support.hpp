@@ -11,6 +11,8 @@
 
 #include <octet/graph_builder.hpp>
 
+#include "test/support/folder.hpp"
+
 namespace octet::test {
 
 /// The text of the octet::Error that a call must throw.
@@ -63,31 +65,6 @@ inline std::vector<std::string> names(const GraphBuilder& graph, const std::vect
   for (const GraphValue value : values) result.push_back(graph.info(value).name);
   return result;
 }
-
-/// A folder that lives as long as the test.
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / "octet-graph-XXXXXX") {
-    std::string name = path_.string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-  std::vector<std::string> files() const {
-    std::vector<std::string> result;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) result.push_back(entry.path().filename());
-    std::sort(result.begin(), result.end());
-    return result;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// QLinearSigmoid of a uint8 tensor "x"; the values x, s, z and y.
 struct SigmoidGraph {

@@ -4,8 +4,10 @@
 
 #include <octet/training.hpp>
 
+#include <fstream>
 #include <functional>
 
+#include "test/support/folder.hpp"
 #include "test/training/layer_case.hpp"
 
 namespace octet::test {
@@ -163,12 +165,9 @@ TEST(FromModel, TakesEveryForm) {
   EXPECT_EQ(found.w.scale, std::vector<float>(static_cast<std::size_t>(columns), weights.w.scale[0]));
 }
 
-std::string error_of(const std::function<void(onnx::ModelProto&)>& change) {
-  const LayerCase c = LayerCase::generated(10);
-  onnx::ModelProto model = model_of(c, training::Lstm(c.definition).quantize());
-  change(model);
+std::string text_of_error(const std::function<void()>& use) {
   try {
-    layer_of(model);
+    use();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     return error.what();
@@ -180,6 +179,57 @@ onnx::TensorProto& initializer(onnx::ModelProto& model, const std::string& name)
   for (onnx::TensorProto& proto : *model.mutable_graph()->mutable_initializer())
     if (proto.name() == name) return proto;
   throw std::invalid_argument(name);
+}
+
+/// Moves the elements of an initializer behind the end of a file.
+void move_out(onnx::TensorProto& tensor, const std::filesystem::path& folder, const std::string& location) {
+  std::ofstream file(folder / location, std::ios::binary | std::ios::app);
+  file.seekp(0, std::ios::end);
+  const auto add = [&](const char* key, const std::string& value) {
+    onnx::StringStringEntryProto& entry = *tensor.add_external_data();
+    entry.set_key(key);
+    entry.set_value(value);
+  };
+  add("location", location);
+  add("offset", std::to_string(file.tellp()));
+  add("length", std::to_string(tensor.raw_data().size()));
+  file << tensor.raw_data();
+  tensor.clear_raw_data();
+  tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+}
+
+TEST(FromModel, ReadsExternalData) {
+  const Folder folder;
+  const LayerCase c = LayerCase::generated(10);
+  const QuantizedLstmWeights weights = training::Lstm(c.definition).quantize();
+  onnx::ModelProto model = model_of(c, weights);
+  for (onnx::TensorProto& tensor : *model.mutable_graph()->mutable_initializer())
+    move_out(tensor, folder.path(), "weights.bin");
+  const std::string bytes = model.SerializeAsString();
+  std::ofstream(folder.file("m.onnx"), std::ios::binary) << bytes;
+  const QuantizedLstmWeights in_folder =
+      training::from_model(bytes.data(), bytes.size(), "lstm", folder.path().string()).quantize();
+  const QuantizedLstmWeights of_file = training::from_file(folder.file("m.onnx"), "lstm").quantize();
+  for (const QuantizedLstmWeights* found : {&in_folder, &of_file}) {
+    EXPECT_EQ(found->w.values, weights.w.values);
+    EXPECT_EQ(found->r.values, weights.r.values);
+    EXPECT_EQ(found->r.scale, weights.r.scale);
+  }
+  // Extents that the file does not reach are refused before memory is taken for them.
+  initializer(model, "R").set_dims(1, std::int64_t{1} << 40);
+  std::ofstream(folder.file("m.onnx"), std::ios::binary) << model.SerializeAsString();
+  EXPECT_EQ(text_of_error([&] { training::from_file(folder.file("m.onnx"), "lstm"); }),
+            "DynamicQuantizeLSTM 'lstm': input 'R': tensor 'R' cannot be read from 'weights.bin'");
+  std::filesystem::remove(folder.file("weights.bin"));
+  EXPECT_EQ(text_of_error([&] { training::from_file(folder.file("m.onnx"), "lstm"); }),
+            "DynamicQuantizeLSTM 'lstm': input 'W': tensor 'W' cannot be read from 'weights.bin'");
+}
+
+std::string error_of(const std::function<void(onnx::ModelProto&)>& change) {
+  const LayerCase c = LayerCase::generated(10);
+  onnx::ModelProto model = model_of(c, training::Lstm(c.definition).quantize());
+  change(model);
+  return text_of_error([&] { layer_of(model); });
 }
 
 TEST(FromModel, WrongModelsAreErrors) {
@@ -197,12 +247,13 @@ TEST(FromModel, WrongModelsAreErrors) {
   expect([&](Model& m) { node(m)->mutable_input()->DeleteSubrange(8, 4); }, "input 'W_scale' is missing");
   expect([&](Model& m) { initializer(m, "R").set_data_type(onnx::TensorProto::FLOAT); }, "input 'R' is float");
   expect([&](Model& m) { initializer(m, "W").set_data_type(onnx::TensorProto::INT16); }, "'W' is int16, expected int8");
-  expect([&](Model& m) { initializer(m, "W").mutable_raw_data()->pop_back(); }, "input 'W' holds");
+  expect([&](Model& m) { initializer(m, "W").mutable_raw_data()->pop_back(); }, "input 'W': tensor 'W' has ");
   expect([&](Model& m) { initializer(m, "W").set_dims(1, -3); }, "'W' has impossible extents");
-  expect([&](Model& m) { initializer(m, "W").set_dims(1, std::int64_t{1} << 40); }, "'W' has impossible extents");
+  expect([&](Model& m) { initializer(m, "W").set_dims(1, INT64_MAX); }, "'W' has impossible extents");
+  expect([&](Model& m) { initializer(m, "W").set_dims(1, std::int64_t{1} << 40); }, " bytes, expected ");
   expect([&](Model& m) { initializer(m, "R").clear_dims(); }, "input 'R' has rank 0, expected 3");
   expect([&](Model& m) { initializer(m, "R").set_data_location(onnx::TensorProto::EXTERNAL); },
-         "'R' has its data in another file");
+         "input 'R': tensor 'R' is in the file '', which is not beside the model");
   expect([&](Model& m) { initializer(m, "W_scale") = tensor("W_scale", {1, 2, 3}, {3}); }, "'W_scale' has 3 elements");
   expect([&](Model& m) { add_metadata(*node(m), "octet.training", "yes"); }, "'octet.training' is 'yes'");
   expect([&](Model& m) { add_metadata(*node(m), "octet.lda_coeff", "0.5x"); }, "'octet.lda_coeff' is '0.5x'");
