@@ -2,11 +2,12 @@
 // [0, 1) and a marker that is 1 in two of the steps; the answer is the sum of the two marked numbers. To answer 1
 // always has a mean squared error of 1/6.
 //
-//   example_training FOLDER    writes FOLDER/loss.csv and, for each seed, the layer to FOLDER/seed<n>.json
+//   example_training FOLDER    writes FOLDER/loss.csv and, for each seed, the 8-bit model FOLDER/seed<n>.onnx
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <octet/graph_builder.hpp>
 #include <octet/training.hpp>
 #include <random>
 #include <string>
@@ -169,28 +170,34 @@ class Trainer {
   Adam w_{2 * 4 * kHidden}, r_{kHidden * 4 * kHidden}, b_{8 * kHidden}, readout_{kHidden + 1};
 };
 
-template <class T>
-void write(std::ofstream& file, const char* name, const T* values, std::size_t count, const char* end) {
-  file << "  \"" << name << "\": [";
-  for (std::size_t i = 0; i < count; ++i) file << (i > 0 ? ", " : "") << +values[i];
-  file << "]" << end << "\n";
-}
-
-/// The node's inputs and the readout, as scripts/training_example.py reads them.
-void write_layer(const Model& model, const std::string& path) {
+/// X [kSteps,batch,2] in, sum [1,batch,1] out: the layer with the weights that it was trained with, and the readout as
+/// an 8-bit product too.
+void export_model(const Model& model, const std::string& path) {
+  octet::GraphBuilder graph;
   const octet::QuantizedLstmWeights weights = model.lstm.quantize();
-  std::ofstream file(path);
-  file.precision(9);
-  file << "{\n";
-  for (const auto& [name, tensor] : {std::pair{"W", &weights.w}, {"R", &weights.r}}) {
-    const std::string scale = std::string(name) + "_scale";
-    write(file, name, reinterpret_cast<const std::int8_t*>(tensor->values.data()), tensor->values.size(), ",");
-    write(file, scale.c_str(), tensor->scale.data(), tensor->scale.size(), ",");
-  }
-  write(file, "B", model.lstm.b().as<const float>(), 8 * kHidden, ",");
-  write(file, "readout", model.readout.data(), model.readout.size(), "");
-  file << "}\n";
-  if (!file) throw std::runtime_error("cannot write " + path);
+  const auto w = graph.add_constants(weights.w, "W"), r = graph.add_constants(weights.r, "R");
+  octet::DynamicQuantizeLstmInputs inputs;
+  inputs.X = graph.add_input("X", DataType::float32, {kSteps, "batch", 2});
+  inputs.W = w[0], inputs.W_scale = w[1], inputs.W_zero_point = w[2];
+  inputs.R = r[0], inputs.R_scale = r[1], inputs.R_zero_point = r[2];
+  inputs.B = graph.add_constant(model.lstm.b(), "B");
+  const auto lstm = graph.add_dynamic_quantize_lstm(inputs, {}, "adding");
+
+  const float* readout = model.readout.data();
+  const float scale = std::abs(*std::max_element(readout, readout + kHidden,
+                                                 [](float a, float b) { return std::abs(a) < std::abs(b); })) /
+                      127;
+  std::vector<std::int8_t> rounded;
+  for (std::int64_t i = 0; i < kHidden; ++i)
+    rounded.push_back(static_cast<std::int8_t>(std::nearbyint(readout[i] / scale)));
+  octet::GraphNode product{"DynamicQuantizeMatMul", "com.microsoft", "readout"};
+  product.inputs = {{"A", lstm.Y_h},
+                    {"B", graph.add_constant({rounded.data(), DataType::int8, {kHidden, 1}}, "readout_weights")},
+                    {"b_scale", graph.add_constant({&scale, DataType::float32, {1}}, "readout_scale")},
+                    {"bias", graph.add_constant({readout + kHidden, DataType::float32, {1}}, "readout_bias")}};
+  graph.add_output(graph.add_node(product)[0], "sum");
+  graph.check();
+  graph.save(path);
 }
 
 }  // namespace
@@ -215,7 +222,7 @@ int main(int argc, char** argv) try {
     std::printf("seed %u: mean squared error %.5f of %lld new sequences\n", seed, loss,
                 static_cast<long long>(kTestBatch));
     reached = reached && loss < kStatedLoss;
-    write_layer(model, folder + "/seed" + std::to_string(seed) + ".json");
+    export_model(model, folder + "/seed" + std::to_string(seed) + ".onnx");
   }
   std::printf("%s the stated %.3f; a constant answer has 0.167\n", reached ? "below" : "NOT below", kStatedLoss);
   return reached && curve ? 0 : 1;
