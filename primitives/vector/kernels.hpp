@@ -16,6 +16,7 @@
 #include "primitives/vector/reduce_kernels.hpp"
 #include "primitives/vector/rowwise_kernels.hpp"
 #include "primitives/vector/unary_kernels.hpp"
+#include "primitives/vector/weight_kernels.hpp"
 
 namespace octet::vector {
 
@@ -28,6 +29,7 @@ struct Kernels {
   const LstmKernels* lstm;
   const RowwiseKernels* rowwise;
   const LstmTrainingKernels* lstm_training;
+  const WeightKernels* weights;
   const FloatKernels* floats;
   const UnaryKernels* unary;
   const UnaryKernels*

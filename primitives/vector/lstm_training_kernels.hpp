@@ -1,5 +1,5 @@
-// The loops of the LSTM's training: one step of one sequence forward and back, and its weights as the quantizer makes
-// them. Gates stand one after the other, i, o, f, c; peepholes i, o, f.
+// The loops of the LSTM's training: one step of one sequence forward and back. Gates stand one after the other, i, o,
+// f, c; peepholes i, o, f.
 #pragma once
 
 #include "primitives/vector/lstm_kernels.hpp"
@@ -42,23 +42,9 @@ struct CellBackward {
   float* dpeephole;  ///< [3 * units]: the peepholes' derivatives are added; not used where there are none
 };
 
-/// Weights [rows, columns] with a scale and a zero point for each column. lowest and highest are those of the 8-bit
-/// type.
-struct WeightMatrix {
-  std::int64_t rows, columns;
-  const float* weights;
-  const float* scale;
-  const float* zero_point;
-  float lowest, highest;
-};
-
 struct LstmTrainingKernels {
   void (*forward)(const LstmCell& cell, const CellForward& step);
   void (*backward)(const LstmCell& cell, const CellBackward& step);
-  /// y = (saturate(rint(w / scale) + zero_point) - zero_point) * scale. True where a weight saturates.
-  bool (*fake_quantize)(const WeightMatrix& matrix, float* y);
-  /// gradient = 0 where the above saturates
-  void (*straight_through)(const WeightMatrix& matrix, float* gradient);
 };
 
 }  // namespace octet::vector

@@ -14,10 +14,10 @@ namespace {
 /// in a cache still when their steps come.
 constexpr std::int64_t kChunkRows = 512;
 
-/// With fewer rows in all steps, packing R costs more than it saves; a single sequence's products are about reading R
-/// in either form.
+/// With fewer rows in all steps, packing R costs more than it saves.
 constexpr std::int64_t kLeastPackedRows = 12;
-constexpr std::int64_t kLeastPackedRowsOfOne = 48;
+/// Up to so many sequences, a step's products are about reading R.
+constexpr std::int64_t kMostSingleRows = 1;
 /// From here on it pays to transpose W before the product, which would else do it a piece at a time for a few rows
 /// each.
 constexpr std::int64_t kLeastTransposedRows = 16;
@@ -51,14 +51,6 @@ LstmSequences::LstmSequences(std::int64_t seq_length, const std::vector<std::int
   }
 }
 
-void Floats::reserve(std::int64_t count) {
-  if (count <= size_) return;
-  data_.reset();
-  size_ = 0;
-  data_.reset(new float[static_cast<std::size_t>(count)]);
-  size_ = count;
-}
-
 LstmPass::LstmPass(const LstmNode& node, std::size_t direction, std::int64_t input, std::int64_t hidden)
     : direction_(direction), reverse_(node.directions[direction].reverse), input_(input), hidden_(hidden), cell_{} {
   cell_.units = hidden;
@@ -77,39 +69,72 @@ void LstmPass::release() noexcept {
   for (Floats* floats : {&x_, &gates_, &h_before_, &c_, &activated_c_, &first_c_, &w_, &r_, &packed_r_,
                          &packed_r_transposed_, &w_transposed_, &tile_, &row_, &dh_, &dc_, &dx_})
     floats->release();
+  r_integers_.release();
 }
 
 void LstmPass::prepare_weights(const TrainedWeights& w, const TrainedWeights& r, const LstmPassInputs& inputs) {
+  const vector::WeightKernels& kernels = *vector::kernels().weights;
   w_.reserve(input_ * columns());
-  w_saturates_ = w.fake_quantize(static_cast<std::int64_t>(direction_), w_.data());
-  r_.reserve(hidden_ * columns());
-  r_saturates_ = r.fake_quantize(static_cast<std::int64_t>(direction_), r_.data());
+  w_saturates_ = kernels.fake_quantize(w.matrix(direction()), w_.data());
+  r_matrix_ = r.matrix(direction());
   bias_.assign(static_cast<std::size_t>(columns()), 0);
   for (std::size_t n = 0; inputs.b && n < bias_.size(); ++n) bias_[n] = inputs.b[n] + inputs.b[bias_.size() + n];
   if (inputs.p) peephole_.assign(inputs.p, inputs.p + 3 * hidden_);
   cell_.bias = bias_.data();
   cell_.peephole = inputs.p ? peephole_.data() : nullptr;
-  packed_ = sequences_->rows() >= (sequences_->batch == 1 ? kLeastPackedRowsOfOne : kLeastPackedRows);
-  if (!packed_) return;
-  const vector::FloatKernels& floats = *vector::kernels().floats;
+}
+
+void LstmPass::prepare_recurrence() {
+  if (form_ != Recurrence::none) return;
+  const vector::WeightKernels& kernels = *vector::kernels().weights;
+  form_ = sequences_->batch <= kMostSingleRows    ? Recurrence::integers
+          : sequences_->rows() < kLeastPackedRows ? Recurrence::plain
+                                                  : Recurrence::packed;
+  if (form_ == Recurrence::integers) {
+    r_integers_.reserve(vector::packed_words(hidden_, columns()));
+    r_saturates_ = kernels.pack(r_matrix_, r_integers_.data());
+    return;
+  }
+  r_.reserve(hidden_ * columns());
+  r_saturates_ = kernels.fake_quantize(r_matrix_, r_.data());
+  if (form_ == Recurrence::plain) return;
   packed_r_.reserve(vector::packed_floats(hidden_, columns()));
-  floats.pack(r_.data(), false, hidden_, columns(), packed_r_.data());
+  vector::kernels().floats->pack(r_.data(), false, hidden_, columns(), packed_r_.data());
 }
 
 void LstmPass::multiply_states(std::int64_t rows, const float* states, float* y) const {
-  if (packed_)
-    vector::kernels().floats->product(rows, columns(), hidden_, states, packed_r_.data(), y);
-  else
-    float_product(rows, columns(), hidden_, {states}, {r_.data()}, y);
+  switch (form_) {
+    case Recurrence::none:
+      return;
+    case Recurrence::integers:
+      for (std::int64_t i = 0; i < rows; ++i)
+        vector::kernels().weights->product(r_matrix_, r_integers_.data(), states + i * hidden_, y + i * columns());
+      return;
+    case Recurrence::packed:
+      vector::kernels().floats->product(rows, columns(), hidden_, states, packed_r_.data(), y);
+      return;
+    case Recurrence::plain:
+      float_product(rows, columns(), hidden_, {states}, {r_.data()}, y);
+  }
 }
 
 void LstmPass::multiply_back(std::int64_t t) {
   const std::int64_t rows = sequences_->active(t);
   const float* dgates = gates_.data() + sequences_->first(t) * columns();
-  if (packed_)
-    vector::kernels().floats->product(rows, hidden_, columns(), dgates, packed_r_transposed_.data(), dh_.data());
-  else
-    float_product(rows, hidden_, columns(), {dgates}, {r_.data(), Transposed::yes}, dh_.data());
+  switch (form_) {
+    case Recurrence::none:
+      return;
+    case Recurrence::integers:
+      for (std::int64_t i = 0; i < rows; ++i)
+        vector::kernels().weights->transposed_product(r_matrix_, r_integers_.data(), dgates + i * columns(),
+                                                      tile_.data(), dh_.data() + i * hidden_);
+      return;
+    case Recurrence::packed:
+      vector::kernels().floats->product(rows, hidden_, columns(), dgates, packed_r_transposed_.data(), dh_.data());
+      return;
+    case Recurrence::plain:
+      float_product(rows, hidden_, columns(), {dgates}, {r_.data(), Transposed::yes}, dh_.data());
+  }
 }
 
 void LstmPass::prepare_rows(const LstmPassInputs& inputs, bool store) {
@@ -122,7 +147,7 @@ void LstmPass::prepare_rows(const LstmPassInputs& inputs, bool store) {
   c_.reserve(rows * hidden_);
   activated_c_.reserve((store ? rows : 1) * hidden_);
   first_c_.reserve(batch * hidden_);
-  tile_.reserve(batch * columns());
+  tile_.reserve(std::max(batch * columns(), vector::block_columns(columns())));
   row_.reserve(hidden_);
   for (std::int64_t i = 0; i < sequences_->active(0); ++i) {
     const std::int64_t at = sequences_->place(i) * hidden_;
@@ -147,10 +172,12 @@ void LstmPass::gather_inputs(const float* x, std::int64_t begin, std::int64_t en
 void LstmPass::forward(const LstmSequences& sequences, const TrainedWeights& w, const TrainedWeights& r,
                        const LstmPassInputs& inputs, const LstmPassOutputs& outputs, bool store) {
   sequences_ = &sequences;
-  packed_ = w_saturates_ = r_saturates_ = false;
+  form_ = Recurrence::none;
+  w_saturates_ = r_saturates_ = false;
   if (sequences.rows() == 0) return;
   prepare_weights(w, r, inputs);
   prepare_rows(inputs, store);
+  if (sequences.longest() > 1 || !state_is_zero_) prepare_recurrence();
   for (std::int64_t begin = 0, end = 0; begin < sequences.longest(); begin = end) {
     end = chunk_end(begin);
     const std::int64_t first = sequences.first(begin);
@@ -193,7 +220,8 @@ void LstmPass::backward(const LstmSequences& sequences, const TrainedWeights& w,
   sequences_ = &sequences;
   dbias_.assign(static_cast<std::size_t>(columns()), 0);
   dpeephole_.assign(static_cast<std::size_t>(3 * hidden_), 0);
-  if (packed_) {
+  if (sequences.longest() > 1 || gradients.initial_h) prepare_recurrence();
+  if (form_ == Recurrence::packed) {
     packed_r_transposed_.reserve(vector::packed_floats(columns(), hidden_));
     vector::kernels().floats->pack(r_.data(), true, columns(), hidden_, packed_r_transposed_.data());
   }
@@ -246,7 +274,6 @@ void LstmPass::finish_states(const LstmPassGradients& gradients) {
 
 void LstmPass::finish_weights(const TrainedWeights& w, const TrainedWeights& r,
                               const LstmPassGradients& gradients) const {
-  const auto direction = static_cast<std::int64_t>(direction_);
   const auto product = [&](std::int64_t k, const Floats& operand, std::int64_t first, float* gradient) {
     if (gradient)
       float_product(k, columns(), sequences_->rows() - first, {operand.data() + first * k, Transposed::yes},
@@ -254,8 +281,9 @@ void LstmPass::finish_weights(const TrainedWeights& w, const TrainedWeights& r,
   };
   product(input_, x_, 0, gradients.w);
   product(hidden_, h_before_, state_is_zero_ ? sequences_->active(0) : 0, gradients.r);  // zeros add nothing
-  if (gradients.w && w_saturates_) w.straight_through(direction, gradients.w);
-  if (gradients.r && r_saturates_) r.straight_through(direction, gradients.r);
+  const vector::WeightKernels& kernels = *vector::kernels().weights;
+  if (gradients.w && w_saturates_) kernels.straight_through(w.matrix(direction()), gradients.w);
+  if (gradients.r && r_saturates_) kernels.straight_through(r.matrix(direction()), gradients.r);
   if (gradients.b)
     for (std::int64_t half = 0; half < 2; ++half) copy(dbias_.data(), columns(), gradients.b + half * columns());
   if (gradients.p) copy(dpeephole_.data(), 3 * hidden_, gradients.p);

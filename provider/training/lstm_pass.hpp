@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "primitives/vector/lstm_training_kernels.hpp"
 #include "provider/kernels/lstm_node.hpp"
 #include "provider/training/trained_weights.hpp"
 
@@ -32,17 +33,24 @@ struct LstmSequences {
 };
 
 /// Memory that grows and is never filled.
-class Floats {
+template <class T>
+class Memory {
  public:
-  void reserve(std::int64_t count);
-  void release() noexcept { *this = Floats(); }
-  float* data() const noexcept { return data_.get(); }
-  std::size_t bytes() const noexcept { return static_cast<std::size_t>(size_) * sizeof(float); }
+  void reserve(std::int64_t count) {
+    if (count <= size_) return;
+    release();
+    data_.reset(new T[static_cast<std::size_t>(count)]);
+    size_ = count;
+  }
+  void release() noexcept { *this = Memory(); }
+  T* data() const noexcept { return data_.get(); }
+  std::size_t bytes() const noexcept { return static_cast<std::size_t>(size_) * sizeof(T); }
 
  private:
-  std::unique_ptr<float[]> data_;
+  std::unique_ptr<T[]> data_;
   std::int64_t size_ = 0;
 };
+using Floats = Memory<float>;
 
 /// Pointers to one direction's part of the tensors of a pass, or null.
 struct LstmPassInputs {
@@ -86,6 +94,8 @@ class LstmPass {
 
  private:
   void prepare_weights(const TrainedWeights& w, const TrainedWeights& r, const LstmPassInputs& inputs);
+  /// Quantizes R where that is not done yet: a single step from a state of 0 does not need it.
+  void prepare_recurrence();
   void prepare_rows(const LstmPassInputs& inputs, bool store);
   void gather_inputs(const float* x, std::int64_t begin, std::int64_t end, float* rows) const;
   void step(std::int64_t t, float* gates, const LstmPassOutputs& outputs, bool store);
@@ -107,6 +117,7 @@ class LstmPass {
     return reverse_ ? sequences_->length(i) - 1 - t : t;
   }
   std::int64_t columns() const noexcept { return vector::kGates * hidden_; }
+  std::int64_t direction() const noexcept { return static_cast<std::int64_t>(direction_); }
 
   std::size_t direction_;
   bool reverse_;
@@ -116,10 +127,15 @@ class LstmPass {
 
   std::vector<float> bias_, peephole_;  ///< [4 * hidden], [3 * hidden]
   std::vector<float> dbias_, dpeephole_;
+  /// The form in which a step's products read R: as what the quantized weights stand for, as that packed, or as
+  /// integers; none before prepare_recurrence().
+  enum class Recurrence { none, plain, packed, integers };
+  Recurrence form_ = Recurrence::none;
+  vector::WeightMatrix r_matrix_{};
   Floats w_, r_;  ///< what the quantized weights stand for
   bool w_saturates_ = false, r_saturates_ = false;
-  bool packed_ = false;  ///< whether the steps' products use R in packed form
   Floats packed_r_, packed_r_transposed_, w_transposed_;
+  Memory<std::uint32_t> r_integers_;
   bool state_is_zero_ = false;  ///< at the first step
 
   // With a row for each step of each sequence where a pass stores, else with one for each sequence and, of x and gates,

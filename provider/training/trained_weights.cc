@@ -75,32 +75,26 @@ void TrainedWeights::calibrate() {
 
 void TrainedWeights::spread_parameters() {
   column_scale_.clear();
-  column_zero_point_.clear();
+  column_lowest_.clear();
+  column_highest_.clear();
+  const float lowest = quantization_.type == DataType::int8 ? -128.0F : 0.0F;
   for (std::int64_t d = 0; d < directions(); ++d)
     for (std::int64_t n = 0; n < columns(); ++n) {
       const auto at = static_cast<std::size_t>(quantization_.per_channel ? d * columns() + n : d);
+      const auto zero_point = static_cast<float>(integer_of(quantization_.type, zero_point_[at]));
       column_scale_.push_back(scale_[at]);
-      column_zero_point_.push_back(static_cast<float>(integer_of(quantization_.type, zero_point_[at])));
+      column_lowest_.push_back(lowest - zero_point);
+      column_highest_.push_back(lowest + 255 - zero_point);
     }
 }
 
 vector::WeightMatrix TrainedWeights::matrix(std::int64_t direction) const {
-  const float lowest = quantization_.type == DataType::int8 ? -128.0F : 0.0F;
   return {k(),
           columns(),
           weights_.data() + direction * k() * columns(),
           column_scale_.data() + direction * columns(),
-          column_zero_point_.data() + direction * columns(),
-          lowest,
-          lowest + 255};
-}
-
-bool TrainedWeights::fake_quantize(std::int64_t direction, float* y) const {
-  return vector::kernels().lstm_training->fake_quantize(matrix(direction), y);
-}
-
-void TrainedWeights::straight_through(std::int64_t direction, float* gradient) const {
-  vector::kernels().lstm_training->straight_through(matrix(direction), gradient);
+          column_lowest_.data() + direction * columns(),
+          column_highest_.data() + direction * columns()};
 }
 
 QuantizedLstmTensor TrainedWeights::quantize() const {
@@ -113,17 +107,18 @@ QuantizedLstmTensor TrainedWeights::quantize() const {
   result.scale = scale_;
   result.zero_point = zero_point_;
   result.values.resize(weights_.size());
+  const float lowest = quantization_.type == DataType::int8 ? -128.0F : 0.0F;
   std::vector<float> meant(static_cast<std::size_t>(k() * columns()));
   double square_sum = 0;
   for (std::int64_t d = 0; d < directions(); ++d) {
     const vector::WeightMatrix weights = matrix(d);
-    fake_quantize(d, meant.data());
+    vector::kernels().weights->fake_quantize(weights, meant.data());
     for (std::size_t i = 0; i < meant.size(); ++i) {
       const auto column = static_cast<std::int64_t>(i) % columns();
       const double error = static_cast<double>(meant[i]) - static_cast<double>(weights.weights[i]);
       result.largest_error = std::max(result.largest_error, static_cast<float>(std::fabs(error)));
       square_sum += error * error;
-      const float integer = std::nearbyint(meant[i] / weights.scale[column]) + weights.zero_point[column];
+      const float integer = std::nearbyint(meant[i] / weights.scale[column]) - weights.lowest[column] + lowest;
       const std::size_t at = static_cast<std::size_t>(d) * meant.size() + i;
       result.values[at] = static_cast<std::uint8_t>(static_cast<std::int32_t>(integer));
     }

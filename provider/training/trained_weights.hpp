@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "primitives/vector/lstm_training_kernels.hpp"
+#include "primitives/vector/weight_kernels.hpp"
 
 #include <octet/lstm_weights.hpp>
 
@@ -25,11 +25,8 @@ class TrainedWeights {
   /// Scales and zero points that reach over the weights as they are, which must pass the check.
   void calibrate();
 
-  /// What the weights of one direction stand for once they are quantized, [k,columns]. True where one of them is out of
-  /// the quantizer's range.
-  bool fake_quantize(std::int64_t direction, float* y) const;
-  /// Sets to 0 what belongs to weights out of the quantizer's range.
-  void straight_through(std::int64_t direction, float* gradient) const;
+  /// The weights of one direction, [k,columns], with their quantizer.
+  vector::WeightMatrix matrix(std::int64_t direction) const;
 
   QuantizedLstmTensor quantize() const;
 
@@ -42,7 +39,6 @@ class TrainedWeights {
   }
   void check_parameters() const;
   void spread_parameters();
-  vector::WeightMatrix matrix(std::int64_t direction) const;
 
   std::string label_;
   std::vector<std::int64_t> dims_;
@@ -50,7 +46,7 @@ class TrainedWeights {
   LstmQuantization quantization_;
   std::vector<float> scale_;
   std::vector<std::uint8_t> zero_point_;
-  std::vector<float> column_scale_, column_zero_point_;  ///< [directions,columns]
+  std::vector<float> column_scale_, column_lowest_, column_highest_;  ///< [directions,columns]
 };
 
 }  // namespace octet::core

@@ -11,7 +11,13 @@
 namespace octet::test {
 namespace {
 
+#ifdef OCTET_SANITIZED
+constexpr int kCases = 100;
+constexpr std::size_t kElements = 40;  // of a tensor, to which differences are taken
+#else
 constexpr int kCases = 400;
+constexpr std::size_t kElements = 250;
+#endif
 
 /// Everything that a forward and a backward pass write, with what they must not leave unwritten.
 struct Passes {
@@ -42,13 +48,13 @@ struct Passes {
   }
 };
 
-/// Derivatives of the loss by the elements of a tensor of the twin: by all, or some 250 of a large one, NaN for others.
+/// Derivatives of the loss by the elements of a tensor of the twin: by all, or some of a large one, NaN for others.
 std::vector<double> central_differences(const LayerCase& c, TwinTensors tensors,
                                         std::vector<double> TwinTensors::* which) {
   const Twin twin = c.twin();
   constexpr double kStep = 1e-6;
   std::vector<double> result((tensors.*which).size(), std::nan(""));
-  for (std::size_t i = 0; i < result.size(); i += 1 + result.size() / 250) {
+  for (std::size_t i = 0; i < result.size(); i += 1 + result.size() / kElements) {
     double& value = (tensors.*which)[i];
     const double before = value;
     value = before + kStep;
@@ -111,8 +117,7 @@ TEST_P(Generated, ForwardIsTheTwins) {
   EXPECT_EQ(again.y_c.values, passes.y_c.values);
 }
 
-TEST_P(Generated, BackwardIsTheCentralDifferences) {
-  const LayerCase c = LayerCase::generated(GetParam());
+void expect_backward_is_central_differences(const LayerCase& c) {
   SCOPED_TRACE(c.describe());
   training::Lstm layer(c.definition);
   Passes passes(c);
@@ -133,6 +138,23 @@ TEST_P(Generated, BackwardIsTheCentralDifferences) {
   check(passes.dr, &TwinTensors::r, "dR", inside(c.definition.r, quantized.r));
   if (!c.definition.b.empty()) check(passes.db, &TwinTensors::b, "dB");
   if (!c.definition.p.empty()) check(passes.dp, &TwinTensors::p, "dP");
+}
+
+TEST_P(Generated, BackwardIsTheCentralDifferences) {
+  expect_backward_is_central_differences(LayerCase::generated(GetParam()));
+}
+
+/// Long sequences, one or many, around the loops' blocks; 9, 28 and 29 are the usual functions forward, reverse and
+/// both ways with sequences of full length, 0 has lengths.
+TEST(Sizes, BackwardIsTheCentralDifferences) {
+  for (const auto& [number, size] : std::vector<std::pair<int, LayerSize>>{{9, {600, 1, 3, 2}},
+                                                                           {28, {100, 1, 2, 5}},
+                                                                           {29, {70, 8, 2, 3}},
+                                                                           {0, {30, 20, 3, 2}},
+                                                                           {9, {3, 1, 3, 70}},
+                                                                           {0, {3, 1, 70, 17}},
+                                                                           {28, {3, 14, 3, 18}}})
+    expect_backward_is_central_differences(LayerCase::generated(number, size));
 }
 
 /// The twin's outputs are those of the node that the layer exports, computed in float64 by the operator's reference.

@@ -117,18 +117,23 @@ void LayerCase::choose_quantization(int number, std::mt19937& random) {
 }
 
 LayerCase LayerCase::generated(int number) {
+  constexpr std::int64_t kHidden[] = {1, 3, 2, 8, 4, 17, 5};
+  return generated(number, {one_in(number, 29) ? 0 : 1 + number % 5, one_in(number, 37) ? 0 : 1 + number / 2 % 4,
+                            one_in(number, 41) ? 0 : 1 + number % 4, kHidden[number % 7]});
+}
+
+LayerCase LayerCase::generated(int number, const LayerSize& size) {
   std::mt19937 random(static_cast<std::uint32_t>(number));
   LayerCase c;
   training::LstmDefinition& definition = c.definition;
-  constexpr std::int64_t kHidden[] = {1, 3, 2, 8, 4, 17, 5};
   definition.name = "case" + std::to_string(number);
-  definition.hidden_size = kHidden[number % 7];
-  definition.input_size = one_in(number, 41) ? 0 : 1 + number % 4;
+  definition.hidden_size = size.hidden;
+  definition.input_size = size.input;
   c.choose_attributes(number);
   c.choose_quantization(number, random);
   const std::int64_t directions = c.directions(), hidden = definition.hidden_size, gates = 4 * hidden;
-  c.steps = one_in(number, 29) ? 0 : 1 + number % 5;
-  c.batch = one_in(number, 37) ? 0 : 1 + number / 2 % 4;
+  c.steps = size.steps;
+  c.batch = size.batch;
   definition.w = random_array(random, {directions, definition.input_size, gates}, 1).values;
   // Not so wide that unbounded functions let a rounding error grow from step to step.
   const float width = 1 / std::sqrt(static_cast<float>(hidden));

@@ -28,6 +28,10 @@ std::vector<double> doubles(const std::vector<float>& values);
 /// What quantized weights stand for.
 std::vector<float> dequantized(const QuantizedLstmTensor& weights);
 
+struct LayerSize {
+  std::int64_t steps, batch, input, hidden;
+};
+
 struct LayerCase {
   training::LstmDefinition definition;
   std::int64_t steps = 0;
@@ -42,6 +46,8 @@ struct LayerCase {
 
   /// Case `number` of a fixed sequence that goes through every attribute and every optional tensor.
   static LayerCase generated(int number);
+  /// Its attributes and optional tensors with another size.
+  static LayerCase generated(int number, const LayerSize& size);
 
   std::int64_t directions() const { return static_cast<std::int64_t>(names.size() / 3); }
   Dims y_dims() const { return {steps, directions(), batch, definition.hidden_size}; }

@@ -168,6 +168,24 @@ TEST(TrainingPasses, OfNothingAfterOthers) {
     EXPECT_TRUE(std::all_of(array->values.begin(), array->values.end(), [](float value) { return value == 0; }));
 }
 
+/// From an absent first state there is no product with R in the forward pass, but its derivative has one.
+TEST(TrainingPasses, OfOneStepFromNoState) {
+  for (const std::int64_t batch : {1, 3, 20}) {
+    std::mt19937 random(1);
+    const Small small;
+    training::Lstm layer(small.definition);
+    const Array x = random_array(random, {1, batch, 5}, 1), dy = random_array(random, {1, 1, batch, 6}, 1);
+    const Array zeros{{1, batch, 6}, std::vector<float>(static_cast<std::size_t>(batch * 6))};
+    const Array of_none = unwritten(zeros.dims), of_zeros = unwritten(zeros.dims);
+    layer.forward({x.view(), {}, {}, {}}, {});
+    layer.backward({dy.view(), {}, {}}, {{}, of_none.view(), {}, {}, {}, {}, {}});
+    layer.forward({x.view(), {}, zeros.view(), zeros.view()}, {});
+    layer.backward({dy.view(), {}, {}}, {{}, of_zeros.view(), {}, {}, {}, {}, {}});
+    EXPECT_EQ(of_none.values, of_zeros.values) << batch;
+    EXPECT_NE(of_none.values, zeros.values) << batch;
+  }
+}
+
 TEST(TrainingPasses, SurviveAMove) {
   const Small small;
   training::Lstm layer(small.definition);

@@ -39,9 +39,10 @@ extern const QuantizeKernels kQuantize;
 extern const BinaryKernels kBinary;
 extern const ReduceKernels kReduce;
 
-// lstm.cc, lstm_training.cc, float_product.cc
+// lstm.cc, lstm_training.cc, weights.cc, float_product.cc
 extern const LstmKernels kLstm;
 extern const LstmTrainingKernels kLstmTraining;
+extern const WeightKernels kWeights;
 extern const FloatKernels kFloat;
 
 // column_quantize.cc

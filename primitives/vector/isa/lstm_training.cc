@@ -1,36 +1,10 @@
-// Steps of the LSTM's training, and the quantizer of its weights.
+// Steps of the LSTM's training.
 #include "primitives/vector/isa/activations.hpp"
+#include "primitives/vector/isa/for_lanes.hpp"
 #include "primitives/vector/lstm_training_kernels.hpp"
 
 namespace octet::vector::OCTET_ISA {
 namespace {
-
-constexpr std::int64_t kWidth = static_cast<std::int64_t>(kLanes);
-
-#ifdef __AVX512F__
-inline Floats rounded(Floats a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-#else
-inline Floats rounded(Floats a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-#endif
-
-/// A register of elements, or what is left of one.
-struct Whole {
-  OCTET_INLINE Floats get(const float* p) const { return load(p); }
-  OCTET_INLINE void put(float* p, Floats a) const { store(p, a); }
-};
-struct Part {
-  std::size_t count;
-  OCTET_INLINE Floats get(const float* p) const { return load(p, count); }
-  OCTET_INLINE void put(float* p, Floats a) const { store(p, a, count); }
-};
-
-/// function(i, lanes) for all of [0, n).
-template <class Function>
-OCTET_INLINE void for_lanes(std::int64_t n, const Function& function) {
-  std::int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) function(i, Whole());
-  if (i < n) function(i, Part{static_cast<std::size_t>(n - i)});
-}
 
 /// y is function(x).
 OCTET_INLINE Floats derivative(const ActivationFunction& function, Floats x, Floats y) {
@@ -202,46 +176,8 @@ void backward(const LstmCell& cell, const CellBackward& step) {
   is_usual(cell) ? backward_of<UsualFunctions>(cell, step) : backward_of<AnyFunctions>(cell, step);
 }
 
-/// What weight (i, j) is rounded to, and the same within the type's range.
-struct Rounded {
-  Floats zero_point, scale, value, saturated;
-
-  template <class Lanes>
-  OCTET_INLINE Rounded(const WeightMatrix& matrix, std::int64_t i, std::int64_t j, const Lanes& lanes)
-      : zero_point(lanes.get(matrix.zero_point + j)),
-        scale(lanes.get(matrix.scale + j)),
-        value(rounded(div(lanes.get(matrix.weights + i * matrix.columns + j), scale)) + zero_point),
-        saturated(clamp(value, matrix.lowest, matrix.highest)) {}
-};
-
-// Lanes past the end of a row are 0 / 0: what they would add to the excess is left out by max, which keeps its second
-// operand then.
-bool fake_quantize(const WeightMatrix& matrix, float* y) {
-  Floats excess = spread(0.0F);
-  for (std::int64_t i = 0; i < matrix.rows; ++i)
-    for_lanes(matrix.columns, [&](std::int64_t j, const auto& lanes) __attribute__((always_inline)) {
-      const Rounded q(matrix, i, j, lanes);
-      excess = max(magnitude(q.value - q.saturated), excess);
-      lanes.put(y + i * matrix.columns + j, (q.saturated - q.zero_point) * q.scale);
-    });
-  float lanes[kLanes];
-  store(lanes, excess);
-  bool saturates = false;
-  for (const float lane : lanes) saturates = saturates || lane > 0;
-  return saturates;
-}
-
-void straight_through(const WeightMatrix& matrix, float* gradient) {
-  for (std::int64_t i = 0; i < matrix.rows; ++i)
-    for_lanes(matrix.columns, [&](std::int64_t j, const auto& lanes) __attribute__((always_inline)) {
-      const Rounded q(matrix, i, j, lanes);
-      float* at = gradient + i * matrix.columns + j;
-      lanes.put(at, where<_CMP_EQ_OQ>(q.value, q.saturated, lanes.get(at), spread(0.0F)));
-    });
-}
-
 }  // namespace
 
-const LstmTrainingKernels kLstmTraining = {forward, backward, fake_quantize, straight_through};
+const LstmTrainingKernels kLstmTraining = {forward, backward};
 
 }  // namespace octet::vector::OCTET_ISA

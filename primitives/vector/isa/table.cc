@@ -16,6 +16,7 @@ const Kernels kTable = {
     &kLstm,
     &kRowwise,
     &kLstmTraining,
+    &kWeights,
     &kFloat,
     &kUnary,
 #ifdef __AVX512VNNI__
