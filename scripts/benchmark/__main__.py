@@ -1,4 +1,4 @@
-"""Measures Octet against onnxruntime and bare oneDNN, and writes JSON and a document of tables.
+"""Measures Octet against onnxruntime, bare oneDNN and Eigen, and writes JSON and a document of tables.
 
     scripts/bench                  everything, into docs/: about an hour
     scripts/bench --quick          some of everything, into build/benchmark/: 2 to 3 minutes
@@ -21,7 +21,7 @@ from pathlib import Path
 from . import machine, native, plugin, report
 from .cases import Case, InnerProduct, Product, encoders, inner_products, products, quantizes, select
 from .elementwise import elementwise
-from .recurrent import recurrents
+from .recurrent import Training, recurrents, trainings
 from .results import Results
 
 BUILD = machine.ROOT / "build" / "release"
@@ -38,7 +38,7 @@ def copies_of(case: Case) -> int:
 
 def all_cases(header: dict) -> list[Case]:
     operators = [*products(header["caches"]["L2"]), *quantizes(), *elementwise(), *recurrents()]
-    return [*encoders(), *operators, *inner_products()]
+    return [*encoders(), *operators, *inner_products(), *trainings()]
 
 
 def named_cases(header: dict) -> dict[str, Case]:
@@ -63,6 +63,8 @@ def run(arguments: argparse.Namespace, folder: Path) -> Results:
     results = Results(header, folder / "benchmarks" / f"{capped}{header['isa']}.json")
     threads = (1,) if arguments.isa else (1, 2)
     cases = select(all_cases(header), threads, arguments.quick, arguments.filter)
+    if arguments.isa:  # Eigen has no cap
+        cases = [case for case in cases if not isinstance(case, Training)]
     parts: list[tuple[str, Callable]] = [
         ("native", lambda: native.measure(program, cases, copies_of))
     ]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from .elementwise import Elementwise
-from .recurrent import Recurrent
+from .recurrent import Recurrent, Training
 
 SHORT = {"uint8": "u8", "int8": "s8", "int32": "s32", "float": "f32", "bfloat16": "bf16"}
 
@@ -161,7 +161,7 @@ class Encoder:
         return f"MiniLM {self.recipe} {self.shape} {beside}t{self.threads}"
 
 
-Case = Product | Quantize | InnerProduct | Encoder | Elementwise | Recurrent
+Case = Product | Quantize | InnerProduct | Encoder | Elementwise | Recurrent | Training
 
 
 def products(l2_bytes: int) -> Iterator[Product]:
@@ -211,6 +211,8 @@ def is_quick(case: Case) -> bool:
     if isinstance(case, Recurrent):
         at = (case.weights, case.directions, case.batch, case.inputs, case.threads)
         return at == ("int8", 1, 1, 128, 1) and case.steps == 25
+    if isinstance(case, Training):
+        return case.threads == 1 and (case.steps, case.hidden) == (50, 128)
     if isinstance(case, InnerProduct):
         return case.threads == 1 and (case.k, case.n) == (768, 768) and case.m in (1, 64)
     if isinstance(case, Quantize):

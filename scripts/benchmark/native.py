@@ -1,4 +1,4 @@
-"""Octet's C++ interface against bare oneDNN: runs octet_bench and reads its answers."""
+"""Octet's C++ interface against bare oneDNN, and Eigen in training: runs octet_bench and reads its answers."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .cases import PATTERN, Case, Encoder
 from .recurrent import Recurrent
+from .results import rival_of
 
 # oneDNN's names of the caps that are called otherwise there.
 ONEDNN_CAP = {"AVX512_CORE_AMX": "AVX10_1_512_AMX"}
@@ -39,21 +40,21 @@ class Program:
     def measure(self, case: Case, copies: int) -> dict:
         self._process.stdin.write(case.native_line(copies) + "\n")
         self._process.stdin.flush()
-        return arranged(self._answer())
+        return arranged(self._answer(), rival_of(case))
 
     def close(self) -> None:
         self._process.stdin.close()
         self._process.wait()
 
 
-def arranged(answer: dict) -> dict:
-    """Octet, the faster of oneDNN's ways, what the hardware could do, and their ratios."""
+def arranged(answer: dict, rival: str) -> dict:
+    """Octet, the faster of the rival's ways, what the hardware could do, and their ratios."""
     differing = answer.pop("differing")
     row = {"octet": answer.pop("octet")}
-    bare = {name: times for name, times in answer.items() if name.startswith("onednn")}
+    bare = {name: times for name, times in answer.items() if name.startswith(rival)}
     if bare:
         best = min(bare, key=lambda name: bare[name]["ratio"])
-        row["onednn"] = {"way": best, **bare[best]}
+        row[rival] = {"way": best, **bare[best]}
         row["ratio"] = bare[best]["ratio"]
     parts = [answer[name]["median_us"] for name in answer if name.startswith("product")]
     if parts:  # of the least that the job takes: its product and its traffic with memory
@@ -61,7 +62,7 @@ def arranged(answer: dict) -> dict:
     if differing > 0:
         row["differing"] = differing
     for name in ("eigen", "memcpy", "plain sum"):
-        if name in answer:
+        if name in answer and name not in row:
             row[name] = answer[name]
     for times in row.values():
         if isinstance(times, dict):

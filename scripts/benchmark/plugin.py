@@ -24,7 +24,7 @@ from .cases import CLIENTS, NEIGHBOUR, Case, Encoder, InnerProduct, Product, Qua
 from .chains import floor_model, nodes_of_unit, number_of_units, product_model, quantize_model
 from .elementwise import Elementwise, elementwise_model
 from .graph import NODES, random_integers
-from .recurrent import Recurrent, recurrent_model
+from .recurrent import Recurrent, Training, recurrent_model
 
 TURN_US = 300  # of one session: what the clock and the Python call cost does not count
 # Turns of each session at least, by the microseconds of a turn of all: no case takes minutes.
@@ -291,7 +291,8 @@ def rows_of(case: Product | Quantize) -> int:
 
 def is_compared(case: Case) -> bool:
     """onnxruntime has kernels for these."""
-    return not isinstance(case, InnerProduct) and case.operator not in elementwise.NATIVE_ONLY
+    native_only = isinstance(case, (InnerProduct, Training))
+    return not native_only and case.operator not in elementwise.NATIVE_ONLY
 
 
 def model_of(case: Case) -> Case:

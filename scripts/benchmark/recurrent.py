@@ -1,4 +1,4 @@
-"""DynamicQuantizeLSTM: cases and their models."""
+"""DynamicQuantizeLSTM, and training through it: cases and their models."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +11,8 @@ from .graph import DOMAIN, NODES, Model, random_integers
 SHORT = {"int8": "s8", "uint8": "u8"}
 STEPS, BATCHES = (1, 10, 25, 100), (1, 8, 32)
 INPUTS, HIDDEN = (40, 128, 512), (64, 128, 256, 512, 768)
+TRAINING_STEPS, TRAINING_BATCHES = (1, 10, 50), (1, 2, 8, 32)
+TRAINING_SIZES = ((2, 16), (40, 200), (64, 64), (128, 128), (256, 256), (512, 512))
 MANY_MULTIPLICATIONS = 2e7  # of a node; from there on a session's own cost does not count
 LARGE_NODES = 2
 
@@ -60,6 +62,45 @@ def recurrents() -> Iterator[Recurrent]:
                     for batch in BATCHES:
                         for inputs in INPUTS:
                             yield Recurrent(weights, directions, steps, batch, inputs, hidden)
+
+
+@dataclass(frozen=True)
+class Training:
+    """octet::training::Lstm, one direction, against the same written with Eigen."""
+
+    part: str  # "forward", or "step": forward and backward
+    steps: int
+    batch: int
+    inputs: int
+    hidden: int
+    threads: int = 1
+    operator: str = "LSTM training"
+
+    @property
+    def variant(self) -> str:
+        return "forward pass" if self.part == "forward" else "forward and backward pass"
+
+    @property
+    def shape(self) -> str:
+        return f"{self.steps}x{self.batch}x{self.inputs}, hidden {self.hidden}"
+
+    @property
+    def name(self) -> str:
+        shape = f"{self.steps}x{self.batch}x{self.inputs}"
+        return f"{self.operator} {self.part} hidden {self.hidden} {shape} t{self.threads}"
+
+    def native_line(self, copies: int) -> str:
+        return (
+            f"lstm_training {self.part} {self.steps} {self.batch} {self.inputs} {self.hidden}"
+        )
+
+
+def trainings() -> Iterator[Training]:
+    for part in ("forward", "step"):
+        for inputs, hidden in TRAINING_SIZES:
+            for steps in TRAINING_STEPS:
+                for batch in TRAINING_BATCHES:
+                    yield Training(part, steps, batch, inputs, hidden)
 
 
 def recurrent_model(case: Recurrent) -> bytes:

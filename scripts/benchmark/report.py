@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .cases import Case, Product
-from .results import Results, read, slower_than_onednn, slower_than_onnxruntime
+from .results import Results, read, rival_of, slower_than_onnxruntime, slower_than_rival
 
 INTRODUCTION = """\
 # Benchmark
@@ -28,8 +28,10 @@ Made by `scripts/bench` from `docs/benchmarks/*.json`; not to be edited by hand.
   nothing else runs; with two, the time that passes.
 - Octet loses (**bold**) to onnxruntime where it takes over 5% more, or over 0.1 us where
   onnxruntime takes under 2 us; to oneDNN where it takes over 1.5 us more (below 16 rows), 10% (16
-  to 128 rows) or 5% (above). Below VNNI oneDNN's products saturate, that is, most are wrong;
+  to 128 rows) or 5% (above), to Eigen where it takes over 5% and over 0.1 us more. Below VNNI oneDNN's products saturate, that is, most are wrong;
   Octet's are exact, and may take 2.5 times as long.
+- For `LSTM training`, the same passes written with Eigen have oneDNN's place, compiled for the
+  machine. A shape is steps x batch x inputs.
 - For `InnerProduct`, oneDNN's part is its float32 or bfloat16 product, the faster.
 - `DynamicQuantizeLinear and product` is the pattern that onnxruntime fuses into
   DynamicQuantizeMatMul: DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
@@ -54,11 +56,11 @@ class Row:
         self.plugin: dict = row.get("plugin", {})
         self.native: dict = row.get("native", {})
         self.loses_to_onnxruntime = slower_than_onnxruntime(self.plugin)
-        self.loses_to_onednn = slower_than_onednn(case, self.native, saturates)
+        self.loses_to_rival = slower_than_rival(case, self.native, saturates)
 
     @property
     def loses(self) -> bool:
-        return self.loses_to_onnxruntime or self.loses_to_onednn
+        return self.loses_to_onnxruntime or self.loses_to_rival
 
     @property
     def worst(self) -> float:
@@ -66,7 +68,7 @@ class Row:
             part.get("ratio", 1.0)
             for part, loses in (
                 (self.plugin, self.loses_to_onnxruntime),
-                (self.native, self.loses_to_onednn),
+                (self.native, self.loses_to_rival),
             )
             if loses
         ]
@@ -80,9 +82,9 @@ class Row:
             microseconds(plugin.get("onnxruntime")) or plugin.get("error", ""),
             microseconds(plugin.get("octet")),
             ratio_text(plugin.get("ratio"), self.loses_to_onnxruntime),
-            microseconds(native.get("onednn")),
+            microseconds(native.get(rival_of(self.case))),
             microseconds(native.get("octet")),
-            ratio_text(native.get("ratio"), self.loses_to_onednn),
+            ratio_text(native.get("ratio"), self.loses_to_rival),
         ]
 
 
@@ -165,6 +167,9 @@ def commits(results: Results) -> str:
 def variant_table(rows: list[Row]) -> str:
     """Losing shapes first; where it was measured, with a copy of as many bytes."""
     ordered = sorted(rows, key=lambda row: (not row.loses, row.worst))
+    if rival_of(ordered[0].case) == "eigen":
+        columns = [column.replace("oneDNN", "Eigen") for column in COLUMNS]
+        return table(columns, (row.cells() for row in ordered))
     if not any("memcpy" in row.native for row in ordered):
         return table(COLUMNS, (row.cells() for row in ordered))
     lines = ([*row.cells(), microseconds(row.native.get("memcpy"))] for row in ordered)
