@@ -35,14 +35,18 @@ void copy_or_clear(const float* from, std::int64_t count, float* to) {
 
 }  // namespace
 
-LstmSequences::LstmSequences(std::int64_t seq_length, const std::vector<std::int64_t>& lengths_of_batch)
-    : steps(seq_length), batch(static_cast<std::int64_t>(lengths_of_batch.size())), order(lengths_of_batch.size()) {
-  const auto length_at = [&](std::int64_t place) { return lengths_of_batch[static_cast<std::size_t>(place)]; };
+void LstmSequences::assign(std::int64_t seq_length, const std::vector<std::int64_t>& lengths_of_batch) {
+  steps = seq_length;
+  batch = static_cast<std::int64_t>(lengths_of_batch.size());
+  const auto is_longer = [&](std::int64_t a, std::int64_t b) {
+    return lengths_of_batch[static_cast<std::size_t>(a)] > lengths_of_batch[static_cast<std::size_t>(b)];
+  };
+  order.resize(lengths_of_batch.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return length_at(a) > length_at(b); });
-  for (const std::int64_t place : order) lengths.push_back(length_at(place));
-  starts.push_back(0);
+  if (!std::is_sorted(order.begin(), order.end(), is_longer)) std::stable_sort(order.begin(), order.end(), is_longer);
+  lengths.clear();
+  for (const std::int64_t place : order) lengths.push_back(lengths_of_batch[static_cast<std::size_t>(place)]);
+  starts.assign(1, 0);
   std::int64_t count = batch;
   for (std::int64_t t = 0; t < seq_length; ++t) {
     while (count > 0 && length(count - 1) <= t) --count;

@@ -19,9 +19,8 @@ struct LstmSequences {
   std::vector<std::int64_t> lengths;  ///< by number
   std::vector<std::int64_t> starts;   ///< rows before each step, one more than there are steps that a sequence has
 
-  /// `lengths` by place in the batch.
-  LstmSequences(std::int64_t seq_length, const std::vector<std::int64_t>& lengths_of_batch);
-  LstmSequences() = default;
+  /// Lengths by place in the batch. Keeps its memory.
+  void assign(std::int64_t seq_length, const std::vector<std::int64_t>& lengths_of_batch);
 
   std::int64_t longest() const noexcept { return static_cast<std::int64_t>(starts.size()) - 1; }
   std::int64_t first(std::int64_t t) const noexcept { return starts[static_cast<std::size_t>(t)]; }

@@ -14,14 +14,12 @@ namespace {
 
 using training::LstmDefinition;
 
-constexpr const char* kStatesMeaning = "[num_directions,batch_size,hidden_size]";
-
 std::string text(const TensorView& tensor) {
   return to_string(Shape(tensor.dims, tensor.dims + std::max(tensor.rank, 0)));
 }
 
 /// -1 where memory cannot hold so many floats.
-std::int64_t elements(const std::vector<std::int64_t>& dims) {
+std::int64_t elements(std::initializer_list<std::int64_t> dims) {
   std::int64_t bytes = sizeof(float);
   for (const std::int64_t dim : dims)
     if (dim < 0 || __builtin_mul_overflow(bytes, dim, &bytes)) return -1;
@@ -70,7 +68,7 @@ void check_definition(const std::string& label, const LstmDefinition& definition
       fail(std::string(name) + " is " + std::to_string(size) + ", expected 0 to " + std::to_string(kMost));
   const OperatorState checked(node_of(definition), {});
   const std::int64_t directions = is_bidirectional(definition) ? 2 : 1, gates = 4 * definition.hidden_size;
-  const auto check = [&](const char* name, const std::vector<float>& values, const std::vector<std::int64_t>& dims,
+  const auto check = [&](const char* name, const std::vector<float>& values, std::initializer_list<std::int64_t> dims,
                          bool optional) {
     if (optional && values.empty()) return;
     if (static_cast<std::int64_t>(values.size()) != elements(dims))
@@ -150,21 +148,28 @@ std::size_t TrainedLstm::stored_bytes() const noexcept {
   return training_ ? bytes : 0;
 }
 
-void TrainedLstm::check(const std::string& what, const TensorView& tensor, const Dims& dims,
-                        const char* meaning) const {
-  if (!tensor.present()) return;
-  if (tensor.dtype != DataType::float32) fail(what + " has type " + data_type_name(tensor.dtype) + ", expected float");
-  if (tensor.rank < 0 || (tensor.rank > 0 && tensor.dims == nullptr)) fail(what + " has no extents");
-  if (!std::equal(dims.begin(), dims.end(), tensor.dims, tensor.dims + tensor.rank))
-    fail(what + " has shape " + text(tensor) + ", expected " + meaning + "=" +
-         to_string(Shape(dims.begin(), dims.end())));
-  if (tensor.data == nullptr && elements(dims) > 0) fail(what + " has no data");
+void TrainedLstm::check(const Tensor& tensor, std::initializer_list<std::int64_t> dims, const char* meaning) const {
+  const TensorView& view = tensor.view;
+  if (!view.present()) return;
+  const auto fail_with = [&](const std::string& what) {
+    fail(std::string(tensor.kind) + " '" + tensor.name + "' " + what);
+  };
+  if (view.dtype != DataType::float32)
+    fail_with(std::string("has type ") + data_type_name(view.dtype) + ", expected float");
+  if (view.rank < 0 || (view.rank > 0 && view.dims == nullptr)) fail_with("has no extents");
+  if (!std::equal(dims.begin(), dims.end(), view.dims, view.dims + view.rank))
+    fail_with("has shape " + text(view) + ", expected " + meaning + "=" + to_string(Shape(dims.begin(), dims.end())));
+  if (view.data == nullptr && elements(dims) > 0) fail_with("has no data");
+}
+
+void TrainedLstm::check_states(const Tensor& tensor, std::int64_t batch) const {
+  check(tensor, {directions(), batch, hidden_}, "[num_directions,batch_size,hidden_size]");
 }
 
 void TrainedLstm::check_x(const TensorView& x) const {
   if (!x.present()) fail("input 'X' is missing");
   const std::int64_t steps = x.rank == 3 && x.dims ? x.dims[0] : 0, batch = x.rank == 3 && x.dims ? x.dims[1] : 0;
-  check("input 'X'", x, {std::max<std::int64_t>(steps, 0), std::max<std::int64_t>(batch, 0), input_},
+  check({"input", "X", x}, {std::max<std::int64_t>(steps, 0), std::max<std::int64_t>(batch, 0), input_},
         "[seq_length,batch_size,input_size]");
   // Everything that a pass makes has fewer elements than this.
   if (elements({2, std::max<std::int64_t>(steps, 1), std::max<std::int64_t>(batch, 1), input_ + 64 * (hidden_ + 1)}) <
@@ -172,32 +177,33 @@ void TrainedLstm::check_x(const TensorView& x) const {
     fail("input 'X' has shape " + text(x) + ", which is more than memory can hold");
 }
 
-LstmSequences TrainedLstm::read_sequences(const training::LstmInputs& inputs) const {
+void TrainedLstm::read_sequences(const training::LstmInputs& inputs) {
   const std::int64_t steps = inputs.x.dims[0], batch = inputs.x.dims[1];
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(batch), steps);
+  lengths_.assign(static_cast<std::size_t>(batch), steps);
   const TensorView& given = inputs.sequence_lens;
-  if (!given.present()) return {steps, lengths};
-  if (given.dtype != DataType::int32)
-    fail(std::string("input 'sequence_lens' has type ") + data_type_name(given.dtype) + ", expected int32");
-  if (given.rank != 1 || given.dims == nullptr || given.dims[0] != batch)
-    fail("input 'sequence_lens' has " + (given.dims ? "shape " + text(given) : std::string("no extents")) +
-         ", expected [batch_size]=[" + std::to_string(batch) + "]");
-  if (given.data == nullptr && batch > 0) fail("input 'sequence_lens' has no data");
-  for (std::size_t n = 0; n < lengths.size(); ++n) {
-    lengths[n] = given.as<const std::int32_t>()[n];
-    if (lengths[n] < 0 || lengths[n] > steps)
-      fail("input 'sequence_lens' has " + std::to_string(lengths[n]) + " at index " + std::to_string(n) +
-           ", expected 0 to seq_length=" + std::to_string(steps));
+  if (given.present()) {
+    if (given.dtype != DataType::int32)
+      fail(std::string("input 'sequence_lens' has type ") + data_type_name(given.dtype) + ", expected int32");
+    if (given.rank != 1 || given.dims == nullptr || given.dims[0] != batch)
+      fail("input 'sequence_lens' has " + (given.dims ? "shape " + text(given) : std::string("no extents")) +
+           ", expected [batch_size]=[" + std::to_string(batch) + "]");
+    if (given.data == nullptr && batch > 0) fail("input 'sequence_lens' has no data");
+    for (std::size_t n = 0; n < lengths_.size(); ++n) {
+      lengths_[n] = given.as<const std::int32_t>()[n];
+      if (lengths_[n] < 0 || lengths_[n] > steps)
+        fail("input 'sequence_lens' has " + std::to_string(lengths_[n]) + " at index " + std::to_string(n) +
+             ", expected 0 to seq_length=" + std::to_string(steps));
+    }
   }
-  return {steps, lengths};
+  sequences_.assign(steps, lengths_);
 }
 
-void TrainedLstm::check_outputs(const std::string& what, const training::LstmOutputs& outputs, std::int64_t steps,
+void TrainedLstm::check_outputs(const char* kind, const training::LstmOutputs& outputs, std::int64_t steps,
                                 std::int64_t batch) const {
-  check(what + " 'Y'", outputs.y, {steps, directions(), batch, hidden_},
+  check({kind, "Y", outputs.y}, {steps, directions(), batch, hidden_},
         "[seq_length,num_directions,batch_size,hidden_size]");
-  check(what + " 'Y_h'", outputs.y_h, state_dims(batch), kStatesMeaning);
-  check(what + " 'Y_c'", outputs.y_c, state_dims(batch), kStatesMeaning);
+  check_states({kind, "Y_h", outputs.y_h}, batch);
+  check_states({kind, "Y_c", outputs.y_c}, batch);
 }
 
 /// Zeros where no step writes.
@@ -219,11 +225,11 @@ LstmPassOutputs TrainedLstm::pass_outputs(const training::LstmOutputs& outputs, 
 void TrainedLstm::forward(const training::LstmInputs& inputs, const training::LstmOutputs& outputs) {
   check_x(inputs.x);
   const std::int64_t batch = inputs.x.dims[1];
-  check("input 'initial_h'", inputs.initial_h, state_dims(batch), kStatesMeaning);
-  check("input 'initial_c'", inputs.initial_c, state_dims(batch), kStatesMeaning);
+  check_states({"input", "initial_h", inputs.initial_h}, batch);
+  check_states({"input", "initial_c", inputs.initial_c}, batch);
   check_outputs("output", outputs, inputs.x.dims[0], batch);
   stored_ = false;
-  sequences_ = read_sequences(inputs);
+  read_sequences(inputs);
   clear_padding(outputs, sequences_);
   for (std::int64_t d = 0; d < directions(); ++d) {
     const std::int64_t states = batch * hidden_;
@@ -237,18 +243,17 @@ void TrainedLstm::forward(const training::LstmInputs& inputs, const training::Ls
 }
 
 void TrainedLstm::check_gradients(const training::LstmGradients& gradients) const {
-  const std::int64_t batch = sequences_.batch;
-  check("gradient of 'X'", gradients.x, {sequences_.steps, batch, input_}, "[seq_length,batch_size,input_size]");
-  check("gradient of 'initial_h'", gradients.initial_h, state_dims(batch), kStatesMeaning);
-  check("gradient of 'initial_c'", gradients.initial_c, state_dims(batch), kStatesMeaning);
-  check("gradient of 'W'", gradients.w, {directions(), input_, 4 * hidden_},
-        "[num_directions,input_size,4*hidden_size]");
-  check("gradient of 'R'", gradients.r, {directions(), hidden_, 4 * hidden_},
-        "[num_directions,hidden_size,4*hidden_size]");
+  const std::int64_t batch = sequences_.batch, columns = 4 * hidden_;
+  const char* const kind = "gradient of";
+  check({kind, "X", gradients.x}, {sequences_.steps, batch, input_}, "[seq_length,batch_size,input_size]");
+  check_states({kind, "initial_h", gradients.initial_h}, batch);
+  check_states({kind, "initial_c", gradients.initial_c}, batch);
+  check({kind, "W", gradients.w}, {directions(), input_, columns}, "[num_directions,input_size,4*hidden_size]");
+  check({kind, "R", gradients.r}, {directions(), hidden_, columns}, "[num_directions,hidden_size,4*hidden_size]");
   if (gradients.b.present() && b_.empty()) fail("gradient of 'B' is asked for, but the layer has no B");
-  check("gradient of 'B'", gradients.b, b_dims_, "[num_directions,8*hidden_size]");
+  check({kind, "B", gradients.b}, {directions(), 2 * columns}, "[num_directions,8*hidden_size]");
   if (gradients.p.present() && p_.empty()) fail("gradient of 'P' is asked for, but the layer has no P");
-  check("gradient of 'P'", gradients.p, p_dims_, "[num_directions,3*hidden_size]");
+  check({kind, "P", gradients.p}, {directions(), 3 * hidden_}, "[num_directions,3*hidden_size]");
 }
 
 void TrainedLstm::backward(const training::LstmOutputs& outputs, const training::LstmGradients& gradients) {

@@ -1,6 +1,7 @@
 // What an octet::training::Lstm is made of.
 #pragma once
 
+#include <initializer_list>
 #include <octet/training.hpp>
 #include <string>
 #include <vector>
@@ -30,19 +31,26 @@ class TrainedLstm {
 
  private:
   using Dims = std::vector<std::int64_t>;
+  /// What messages call a tensor: "gradient of 'W'".
+  struct Tensor {
+    const char* kind;
+    const char* name;
+    const TensorView& view;
+  };
 
   static TensorView view(const std::vector<float>& values, const Dims& dims) noexcept {
     return values.empty() ? TensorView() : TensorView(values.data(), DataType::float32, dims);
   }
   std::int64_t directions() const noexcept { return static_cast<std::int64_t>(node_.directions.size()); }
-  Dims state_dims(std::int64_t batch) const { return {directions(), batch, hidden_}; }
   [[noreturn]] void fail(const std::string& text) const;
-  void check(const std::string& what, const TensorView& tensor, const Dims& dims, const char* meaning) const;
-  void check_outputs(const std::string& what, const training::LstmOutputs& outputs, std::int64_t steps,
+  void check(const Tensor& tensor, std::initializer_list<std::int64_t> dims, const char* meaning) const;
+  void check_states(const Tensor& tensor, std::int64_t batch) const;
+  void check_outputs(const char* kind, const training::LstmOutputs& outputs, std::int64_t steps,
                      std::int64_t batch) const;
   void check_gradients(const training::LstmGradients& gradients) const;
   void check_x(const TensorView& x) const;
-  LstmSequences read_sequences(const training::LstmInputs& inputs) const;
+  /// Into sequences_.
+  void read_sequences(const training::LstmInputs& inputs);
   void clear_padding(const training::LstmOutputs& outputs, const LstmSequences& sequences) const;
   LstmPassOutputs pass_outputs(const training::LstmOutputs& outputs, std::int64_t direction, std::int64_t batch) const;
 
@@ -55,8 +63,9 @@ class TrainedLstm {
   bool training_;
   float lda_coeff_;
   std::vector<LstmPass> passes_;  ///< one for each direction
-  LstmSequences sequences_;       ///< of the last forward pass
-  bool stored_ = false;           ///< a forward pass whose backward pass has not come
+  std::vector<std::int64_t> lengths_;
+  LstmSequences sequences_;  ///< of the last forward pass
+  bool stored_ = false;      ///< a forward pass whose backward pass has not come
 };
 
 }  // namespace octet::core
