@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "primitives/vector/kernels.hpp"
-#include "provider/core/float_product.hpp"
 
 namespace octet::core {
 namespace {
@@ -16,6 +15,8 @@ constexpr std::int64_t kChunkRows = 512;
 
 /// With fewer rows in all steps, packing R costs more than it saves.
 constexpr std::int64_t kLeastPackedRows = 12;
+/// Up to so many multiplications and floats of a packed operand, what oneDNN's GEMM does around a product takes longer.
+constexpr std::int64_t kMostSmallProduct = 16384, kMostSmallOperand = 4096;
 /// Up to so many sequences, a step's products are about reading R.
 constexpr std::int64_t kMostSingleRows = 1;
 /// From here on it pays to transpose W before the product, which would else do it a piece at a time for a few rows
@@ -71,7 +72,7 @@ std::size_t LstmPass::stored_bytes() const noexcept {
 
 void LstmPass::release() noexcept {
   for (Floats* floats : {&x_, &gates_, &h_before_, &c_, &activated_c_, &first_c_, &w_, &r_, &packed_r_,
-                         &packed_r_transposed_, &w_transposed_, &tile_, &row_, &dh_, &dc_, &dx_})
+                         &packed_r_transposed_, &w_transposed_, &a_, &packed_b_, &tile_, &row_, &dh_, &dc_, &dx_})
     floats->release();
   r_integers_.release();
 }
@@ -104,6 +105,20 @@ void LstmPass::prepare_recurrence() {
   if (form_ == Recurrence::plain) return;
   packed_r_.reserve(vector::packed_floats(hidden_, columns()));
   vector::kernels().floats->pack(r_.data(), false, hidden_, columns(), packed_r_.data());
+}
+
+void LstmPass::multiply(std::int64_t m, std::int64_t n, std::int64_t k, Operand a, const Operand& b, float* y) {
+  const std::int64_t operand = vector::packed_floats(k, n);
+  if (m * n * k > kMostSmallProduct || operand > kMostSmallOperand) return float_product(m, n, k, a, b, y);
+  const vector::FloatKernels& floats = *vector::kernels().floats;
+  if (a.transposed == Transposed::yes) {
+    a_.reserve(m * k);
+    floats.transpose(a.data, k, m, a_.data());
+    a = {a_.data()};
+  }
+  packed_b_.reserve(operand);
+  floats.pack(b.data, b.transposed == Transposed::yes, k, n, packed_b_.data());
+  floats.product(m, n, k, a.data, packed_b_.data(), y);
 }
 
 void LstmPass::multiply_states(std::int64_t rows, const float* states, float* y) const {
@@ -188,7 +203,7 @@ void LstmPass::forward(const LstmSequences& sequences, const TrainedWeights& w, 
     float* x = x_.data() + (store ? first * input_ : 0);
     float* gates = gates_.data() + (store ? first * columns() : 0);
     gather_inputs(inputs.x, begin, end, x);
-    float_product(sequences.first(end) - first, columns(), input_, {x}, {w_.data()}, gates);
+    multiply(sequences.first(end) - first, columns(), input_, {x}, {w_.data()}, gates);
     for (std::int64_t t = begin; t < end; ++t)
       step(t, gates + (sequences.first(t) - first) * columns(), outputs, store);
   }
@@ -276,12 +291,11 @@ void LstmPass::finish_states(const LstmPassGradients& gradients) {
   }
 }
 
-void LstmPass::finish_weights(const TrainedWeights& w, const TrainedWeights& r,
-                              const LstmPassGradients& gradients) const {
+void LstmPass::finish_weights(const TrainedWeights& w, const TrainedWeights& r, const LstmPassGradients& gradients) {
   const auto product = [&](std::int64_t k, const Floats& operand, std::int64_t first, float* gradient) {
     if (gradient)
-      float_product(k, columns(), sequences_->rows() - first, {operand.data() + first * k, Transposed::yes},
-                    {gates_.data() + first * columns()}, gradient);
+      multiply(k, columns(), sequences_->rows() - first, {operand.data() + first * k, Transposed::yes},
+               {gates_.data() + first * columns()}, gradient);
   };
   product(input_, x_, 0, gradients.w);
   product(hidden_, h_before_, state_is_zero_ ? sequences_->active(0) : 0, gradients.r);  // zeros add nothing
@@ -305,7 +319,7 @@ void LstmPass::finish_inputs(const LstmPassGradients& gradients) {
     const std::int64_t first = sequences_->first(begin);
     const std::int64_t rows = sequences_->first(end) - first;
     dx_.reserve(rows * input_);
-    float_product(rows, input_, columns(), {gates_.data() + first * columns()}, w_transposed, dx_.data());
+    multiply(rows, input_, columns(), {gates_.data() + first * columns()}, w_transposed, dx_.data());
     const float* row = dx_.data();
     for (std::int64_t t = begin; t < end; ++t)
       for (std::int64_t i = 0; i < sequences_->active(t); ++i, row += input_) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "primitives/vector/lstm_training_kernels.hpp"
+#include "provider/core/float_product.hpp"
 #include "provider/kernels/lstm_node.hpp"
 #include "provider/training/trained_weights.hpp"
 
@@ -100,8 +101,10 @@ class LstmPass {
   void step(std::int64_t t, float* gates, const LstmPassOutputs& outputs, bool store);
   void step_back(std::int64_t t, const LstmPassOutputs& outputs);
   void finish_states(const LstmPassGradients& gradients);
-  void finish_weights(const TrainedWeights& w, const TrainedWeights& r, const LstmPassGradients& gradients) const;
+  void finish_weights(const TrainedWeights& w, const TrainedWeights& r, const LstmPassGradients& gradients);
   void finish_inputs(const LstmPassGradients& gradients);
+  /// y[m, n] = a[m, k] * b[k, n]
+  void multiply(std::int64_t m, std::int64_t n, std::int64_t k, Operand a, const Operand& b, float* y);
   /// y[rows, 4 * hidden] = states * R
   void multiply_states(std::int64_t rows, const float* states, float* y) const;
   /// The product of the derivatives of step t's gates with the transpose of R, into dh_.
@@ -140,8 +143,8 @@ class LstmPass {
   // With a row for each step of each sequence where a pass stores, else with one for each sequence and, of x and gates,
   // for each row of a chunk. h_before_ has the states that steps begin with.
   Floats x_, gates_, h_before_, c_, activated_c_;
-  Floats first_c_;                    ///< [batch,hidden]
-  Floats tile_, row_, dh_, dc_, dx_;  ///< temporaries
+  Floats first_c_;                                   ///< [batch,hidden]
+  Floats a_, packed_b_, tile_, row_, dh_, dc_, dx_;  ///< temporaries
 };
 
 }  // namespace octet::core
