@@ -71,7 +71,8 @@ class NodeReader {
     try {
       const onnx_side::TensorData read = onnx_side::read_tensor(tensor, directory_);
       const T* first = reinterpret_cast<const T*>(read.data.get());
-      return {first, first + onnx_side::byte_count(tensor) / sizeof(T)};
+      const std::size_t count = static_cast<std::size_t>(onnx_side::byte_count(tensor)) / sizeof(T);
+      return {first, first + count};
     } catch (const Error& error) {
       fail(label_ + ": input '" + kInputNames[input] + "': " + error.what());
     }
