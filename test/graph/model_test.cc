@@ -125,6 +125,21 @@ TEST(Model, AnInputWithAnInitializerMayBeAbsent) {
   EXPECT_EQ(error_of([&] { model.run({{x, DataType::int64, {-2}}}); }), "input 'x': the extent -2 is negative");
 }
 
+TEST(Model, ConstantsAreReadFromTheFieldsOfTheirTypes) {
+  const auto second = [](const std::string& type, const std::string& numbers) {
+    const Model model = loaded("g (" + type + "[1] x) => (" + type + "[3] z)\n<" + type + "[2] w = {" + numbers +
+                               "}>\n{ z = Concat <axis = 0> (w, x) }");
+    const double x = 0;
+    const DataType dtype = model.inputs()[0].dtype;
+    return model.run({{&x, dtype, {1}}})[0];
+  };
+  EXPECT_EQ(second("uint64", "1, 300").as<std::uint64_t>()[1], 300U);
+  EXPECT_EQ(second("uint32", "1, 300").as<std::uint32_t>()[1], 300U);
+  EXPECT_EQ(second("int64", "1, -300").as<std::int64_t>()[1], -300);
+  EXPECT_EQ(second("int8", "1, -3").as<std::int8_t>()[1], -3);
+  EXPECT_EQ(second("double", "1.0, 2.5").as<double>()[1], 2.5);
+}
+
 TEST(Model, WhatCannotRunIsNamed) {
   const auto error = [](const std::string& text) {
     try {
