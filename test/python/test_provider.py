@@ -105,6 +105,37 @@ def test_nothing_falls_back_silently(tmp_path: Path) -> None:
         octet.session(tmp_path / "absent.onnx")
 
 
+@pytest.mark.parametrize(
+    ("package", "call", "hint"),
+    [("onnxruntime", "session('model.onnx')", "onnxruntime 1.24 or newer"), ("onnx", "register_onnx_schemas()", "[onnx]")],
+)
+def test_a_missing_package_is_named(package: str, call: str, hint: str) -> None:
+    code = f"""
+import sys
+sys.modules["{package}"] = None
+import onnxruntime_ep_octet as octet
+try:
+    octet.{call}
+except ImportError as error:
+    print(error)
+"""
+    assert hint in run_python(code)
+
+
+def test_an_old_onnxruntime_is_named(tmp_path: Path) -> None:
+    (tmp_path / "onnxruntime.py").write_text("__version__ = '1.20.0'")
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import onnxruntime_ep_octet as octet
+try:
+    octet.register()
+except ImportError as error:
+    print(error)
+"""
+    assert "1.24 or newer, but 1.20.0" in run_python(code, str(tmp_path))
+
+
 def test_another_onednn_in_the_process(tmp_path: Path) -> None:
     """A libdnnl.so.3 without any function: whoever took it for ours could not even be loaded."""
     other = tmp_path / "libdnnl.so.3"

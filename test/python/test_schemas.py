@@ -70,6 +70,19 @@ def test_inference_tells_what_is_wrong_in_octets_words() -> None:
         onnx.shape_inference.infer_shapes(qgemm(b_zero_points=3), strict_mode=True)
 
 
+def test_the_reference_evaluator_can_be_imported_afterwards() -> None:
+    code = """
+import onnxruntime_ep_octet as octet
+assert "DequantizeLinear" in octet.register_onnx_schemas()
+import numpy as np
+from onnx import parser
+from onnx.reference import ReferenceEvaluator
+model = parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Neg(x) }')
+assert list(ReferenceEvaluator(model).run(None, {"x": np.float32([1, -2])})[0]) == [-1, 2]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_operators_that_onnx_knows_already_stay() -> None:
     code = """
 import onnx, onnxruntime_ep_octet as octet

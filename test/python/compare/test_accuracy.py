@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from conftest import LSTM_DIMS, Compare, save
 from onnx import TensorProto, helper, numpy_helper
@@ -35,7 +34,8 @@ def test_differences_are_told_judged_and_saved(compare: Compare, lstm: Path, tmp
     assert {output["verdict"]["nearer"] for output in model["outputs"]} == {"octet"}
     (node,) = model["nodes"]
     assert (node["name"], node["operator"], node["status"]) == ("lstm", "com.microsoft.DynamicQuantizeLSTM", "different")
-    assert node["attributes"]["hidden_size"] == "8"
+    assert node["attributes"] == {"hidden_size": "8"}
+    assert node["as_defined"] is True
     assert node["backend"] and node["implementation"]
     assert node["verdict"]["nearer"] == "octet"
     # What was saved shows the difference by itself, with the inputs that were saved with it.
@@ -106,12 +106,17 @@ def test_coverage(compare: Compare, tmp_path: Path) -> None:
 
 
 def test_nothing_on_octet_fails(compare: Compare, product: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from onnxruntime_ep_octet.compare import sessions
-
-    def without_octet(model: object, **_: object) -> ort.InferenceSession:
-        raise RuntimeError("no such provider")
-
-    monkeypatch.setattr(sessions.provider, "session", without_octet)
+    monkeypatch.setenv("OCTET_BACKEND", "cuda")
     status, report = compare(product)
     assert (status, report["status"]) == (2, "could not run")
-    assert "no such provider" in report["models"][0]["problems"][0]
+    assert "octet:" in report["models"][0]["problems"][0] and "cuda" in report["models"][0]["problems"][0]
+
+
+def test_onnxruntime_may_end_its_process(
+    compare: Compare, no_sequences: Path, product: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, report = compare(no_sequences, product)
+    assert (status, [model["status"] for model in report["models"]]) == (2, ["could not run", "passed"])
+    (problem,) = report["models"][0]["problems"]
+    assert "onnxruntime ended the process by SIGABRT: terminate called" in problem
+    assert "terminate called" not in capfd.readouterr().err

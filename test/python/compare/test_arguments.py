@@ -1,5 +1,7 @@
 """Exit status 2 and 3: what cannot run, and what is asked wrongly."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ def test_what_is_no_model_cannot_run(compare: Compare, product: Path, tmp_path: 
     [
         ([], "--operators"),
         (["MODEL", "--operators"], "--operators"),
+        (["--operators", "--only", "*.Absent/*"], "no case"),
         (["MODEL", "--colour"], "--colour"),
         (["MODEL", "--dim", "batch"], "NAME=VALUE"),
         (["MODEL", "--dim", "batch=few"], "whole number"),
@@ -64,6 +67,7 @@ def test_wrong_arguments(
         ("rules: {output: y}", "expected a list"),
         ("rules: [{steps: 1}]", "rules[0] names none of"),
         ("rules: [{output: 3, steps: 1}]", "rules[0].output is 3"),
+        ("rules: [{output: [y, 3], steps: 1}]", "rules[0].output is 3"),
         ("known_differences: [{output: y, reason: because}]", "has no name"),
         ("a: [", "tolerances.yaml"),
     ],
@@ -91,8 +95,22 @@ def test_inputs_that_cannot_be_generated(compare: Compare, tmp_path: Path, capsy
 def test_a_fault_of_the_program_is_not_called_a_difference(
     compare: Compare, lstm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("onnxruntime_ep_octet.compare.__main__.environment", lambda: 1 / 0)
+    monkeypatch.setattr("onnxruntime_ep_octet.compare.program.environment", lambda: 1 / 0)
     assert compare(lstm, *LSTM_DIMS)[0] == 2
+
+
+@pytest.mark.parametrize("package", ["rich", "yaml", "onnx", "jinja2", "junitparser", "matplotlib", "onnxruntime"])
+def test_a_missing_package_is_named(package: str) -> None:
+    code = f"""
+import sys
+sys.modules["{package}"] = None
+from onnxruntime_ep_octet.compare.__main__ import main
+sys.exit(main(["model.onnx"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert package in done.stderr and "pip install 'onnxruntime-ep-octet[compare]'" in done.stderr
 
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "ci"
@@ -119,4 +137,4 @@ def test_workflow_files_call_the_program_rightly(
     on_models, on_operators = commands(yaml.safe_load((EXAMPLES / file).read_text()))
     assert main(on_models.replace("models/*.onnx", "models/product.onnx").split()[1:]) == 0
     assert Path("octet.json").is_file() and Path("octet.xml").is_file() and Path("octet.html").is_file()
-    assert main([*on_operators.split()[1:], "--time-limit", "0"]) == 2
+    assert main([*on_operators.split()[1:], "--time-limit", "0"]) == 2  # nothing reached

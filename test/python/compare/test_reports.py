@@ -1,12 +1,30 @@
-"""The forms of the report, speed and baseline, the operators, and the page in a browser."""
+"""The forms of the report, speed and baseline."""
 
 import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import jsonschema
 import numpy as np
+import onnxruntime_ep_octet.compare
 import pytest
 from conftest import LSTM_DIMS, Compare
+
+
+def test_json_is_of_its_schema(compare: Compare, product: Path, lstm: Path, no_sequences: Path, tmp_path: Path) -> None:
+    package = Path(onnxruntime_ep_octet.compare.__file__).parent
+    schema = json.loads((package / "report.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    _, report = compare(product, lstm, no_sequences, *LSTM_DIMS, "--per-node", "--speed", "--runs", "5")
+    jsonschema.validate(report, schema)
+    assert schema["properties"]["schema"]["const"] == report["schema"]
+    old = (tmp_path / "report.json").rename(tmp_path / "old.json")
+    _, operators = compare("--operators", "--cases", "1", "--only", "*not_finite*", "--baseline", old)
+    jsonschema.validate(operators, schema)
+    assert any(node["max_abs"] == "Infinity" for model in operators["models"] for node in model["nodes"])
+    for change in ({"seed": "7"}, {"colour": "blue"}, {"schema": "octet-compare/0"}, {"models": []}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(report | change, schema)
 
 
 def test_junit(compare: Compare, product: Path, lstm: Path, tmp_path: Path) -> None:
@@ -95,23 +113,3 @@ def test_baseline_of_speed(compare: Compare, product: Path, tmp_path: Path, chan
     assert found == status
     (line,) = report["models"][0]["baseline"]
     assert ("not judged, another cpu" in line) == ("cpu" in change)
-
-
-def test_operators(compare: Compare, tmp_path: Path) -> None:
-    """Every table of the registry's operators; what differs is known by name (known_differences.yaml)."""
-    from onnxruntime_ep_octet import library
-
-    status, report = compare("--operators", "--cases", "1", "--junit", tmp_path / "junit.xml")
-    names = {f"{d['domain']}.{d['name']}" if d["domain"] else d["name"] for d in library.operators()}
-    assert {model["name"] for model in report["models"]} == names
-    assert [problem for model in report["models"] for problem in model["problems"]] == []
-    assert status == 0
-    statuses = {node["status"] for model in report["models"] for node in model["nodes"]}
-    assert {"equal", "known difference"} <= statuses
-    assert all(model["nodes"] for model in report["models"])
-
-
-def test_operators_keep_to_the_time_limit(compare: Compare) -> None:
-    status, report = compare("--operators", "--time-limit", "0")
-    assert (status, report["status"]) == (2, "could not run")
-    assert "not reached" in report["models"][0]["problems"][0]

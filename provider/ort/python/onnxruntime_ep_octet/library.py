@@ -26,8 +26,9 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+@functools.cache
 def operators() -> list[dict[str, Any]]:
-    """The definitions of all operators: octet_ops_json() of octet.h."""
+    """The definitions of all operators: octet_ops_json() of octet.h. To be read only."""
     definitions: list[dict[str, Any]] = json.loads(_text(_library().octet_ops_json))
     return definitions
 

@@ -35,8 +35,7 @@ def get_ep_names() -> list[str]:
 
 def register() -> None:
     """Makes onnxruntime know the provider. Without effect where it does already, whoever registered it."""
-    import onnxruntime as ort
-
+    ort = _onnxruntime()
     with _registration:
         if not _devices():
             ort.register_execution_provider_library("octet", get_library_path())
@@ -55,8 +54,7 @@ def session(
     `session_options`, which are meant for this one session. Raises where onnxruntime or Octet refuses the model or an
     option: nothing falls back silently.
     """
-    import onnxruntime as ort
-
+    ort = _onnxruntime()
     register()
     settings = session_options or ort.SessionOptions()
     settings.add_provider_for_devices(_devices()[:1], {name: _text(value) for name, value in options.items()})
@@ -68,10 +66,19 @@ def session(
     return ort.InferenceSession(source, settings, enable_fallback=False)
 
 
-def _devices() -> list[Any]:
-    import onnxruntime as ort
+def _onnxruntime() -> Any:
+    """The package does not depend on onnxruntime, since several packages bring that module."""
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("Octet needs onnxruntime 1.24 or newer: pip install onnxruntime") from None
+    if not hasattr(onnxruntime, "register_execution_provider_library"):
+        raise ImportError(f"Octet needs onnxruntime 1.24 or newer, but {onnxruntime.__version__} is installed")
+    return onnxruntime
 
-    return [device for device in ort.get_ep_devices() if device.ep_name == _EP_NAME]
+
+def _devices() -> list[Any]:
+    return [device for device in _onnxruntime().get_ep_devices() if device.ep_name == _EP_NAME]
 
 
 def _text(value: object) -> str:

@@ -19,6 +19,11 @@ def register_onnx_schemas() -> list[str]:
     """Registers the com.microsoft operators with onnx, with type and shape inference; those that onnx knows already are
     left as they are. Returns the names of the operators that were added: none in a second call.
     """
+    try:
+        # Cannot be imported once two domains have an operator of one name, such as DequantizeLinear.
+        import onnx.reference  # noqa: F401
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("the package onnx is missing: pip install 'onnxruntime-ep-octet[onnx]'") from None
     with _registration:
         return [definition["name"] for definition in library.operators() if _register(definition)]
 
@@ -28,17 +33,19 @@ def _register(definition: dict[str, Any]) -> bool:
 
     domain, name, version = definition["domain"], definition["name"], definition["since_version"]
     # ONNX's own operators are onnx's to define.
-    if not domain or (name, domain, version) in _known(domain, name):
+    if not domain or _is_known(domain, name, version):
         return False
     onnx.defs.register_schema(_schema(definition))
     return True
 
 
-def _known(domain: str, name: str) -> set[tuple[str, str, int]]:
+def _is_known(domain: str, name: str, version: int) -> bool:
     import onnx.defs
 
-    schemas = onnx.defs.get_all_schemas_with_history()
-    return {(s.name, s.domain, s.since_version) for s in schemas if (s.domain, s.name) == (domain, name)}
+    if not onnx.defs.has(name, version, domain):
+        return False
+    newest: int = onnx.defs.get_schema(name, version, domain).since_version
+    return newest == version
 
 
 def _schema(definition: dict[str, Any]) -> onnx.defs.OpSchema:

@@ -40,7 +40,7 @@ def _compare_accuracy(model: ModelResult, old: dict[str, Any]) -> None:
         then = before.get((output.batch, output.name))
         if then is None or then["measure"] is None or output.measure is None:
             continue
-        error = then["measure"]["max_abs"]
+        error = float(then["measure"]["max_abs"])  # "Infinity" is a text in JSON
         if output.measure.max_abs > error and (output.status == DIFFERENT or then["status"] == "equal"):
             _regressed(model, f"output '{output.name}' differs by up to {output.measure.max_abs:.3g}, was {error:.3g}")
     nodes = {node["name"]: node for node in old["nodes"]}

@@ -82,6 +82,8 @@ def _resolve(value: Any, bindings: dict[str, Any]) -> Any:
     if isinstance(value, str) and value.startswith("$"):
         return _resolve(bindings[value[1:]], bindings)
     if isinstance(value, list):
+        if all(isinstance(element, (int, float)) for element in value):  # the long ones
+            return value
         result: list[Any] = []
         for element in value:
             resolved = _resolve(element, bindings)
@@ -183,8 +185,9 @@ def _filled_by(recipe: Any, words: Array, dtype: str) -> Array:
             mantissa = np.float32(1) + _unit(words)
             return _converted(np.ldexp(mantissa, -3 - (words & np.uint64(7)).astype(np.int32)), dtype)
         case {"uniform": [low, high]}:
-            low, high = np.float32(_number(low)), np.float32(_number(high))
-            return _converted(low + (high - low) * _unit(words), dtype)
+            with np.errstate(over="ignore", invalid="ignore"):
+                low, high = np.float32(_number(low)), np.float32(_number(high))
+                return _converted(low + (high - low) * _unit(words), dtype)
         case {"integers": limits}:
             return _converted(_integers(words, limits), dtype)
         case {"ties": step, "between": limits}:

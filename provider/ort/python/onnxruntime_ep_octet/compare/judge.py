@@ -18,8 +18,9 @@ from onnx.reference.ops.op_cast import cast_to
 
 from .. import library, schemas
 from .cases import Array
-from .models import Arrays
+from .models import Arrays, attributes_of
 from .reference import Reference
+from .worker import at_work
 
 
 class NoVerdict(Exception):
@@ -32,6 +33,7 @@ def widened(array: Array) -> Array:
 
 class Judge:
     def __init__(self, model: onnx.ModelProto) -> None:
+        at_work("the judge")
         schemas.register_onnx_schemas()
         self._reference = Reference()
         self._opsets = {entry.domain: entry.version for entry in model.opset_import}
@@ -46,6 +48,7 @@ class Judge:
             raise NoVerdict(str(error)) from None
 
     def run(self, feeds: Arrays) -> list[Array]:
+        at_work("the judge")
         try:
             with np.errstate(all="ignore"):
                 outputs: list[Array] = self._evaluator.run(None, {name: widened(a) for name, a in feeds.items()})
@@ -56,7 +59,7 @@ class Judge:
     def run_node(self, node: onnx.NodeProto, inputs: list[Array | None]) -> list[Array]:
         """One of Octet's operators; floats are not widened."""
         given = [self._narrowed(name, array) for name, array in zip(node.input, inputs, strict=True)]
-        attributes = {a.name: _plain(helper.get_attribute_value(a)) for a in node.attribute}
+        attributes = attributes_of(node)
         version = self._opsets[node.domain]
         description = {
             "domain": node.domain,
@@ -128,11 +131,3 @@ def _declared_types(model: onnx.ModelProto) -> dict[str, int]:
 
 def _number(array: Array) -> int:
     return int(helper.np_dtype_to_tensor_dtype(array.dtype))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, (int, float, str)):
-        return value
-    return [item.decode() if isinstance(item, bytes) else item for item in value]

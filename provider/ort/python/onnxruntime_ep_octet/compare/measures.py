@@ -12,7 +12,7 @@ from .cases import Array
 
 @dataclass
 class Measure:
-    """Of one output against another. Relative errors are taken where the expected value is not 0."""
+    """Of one output against another. Relative errors are taken where the expected value is finite and not 0."""
 
     elements: int
     differing: int
@@ -43,7 +43,8 @@ def absolute_errors(found: Array, expected: Array) -> Array:
 def measure(found: Array, expected: Array) -> Measure:
     errors = absolute_errors(found, expected)
     magnitude = np.abs(expected.astype(np.float64))
-    relative = errors[magnitude > 0] / magnitude[magnitude > 0]
+    relative_to = np.isfinite(magnitude) & (magnitude > 0)
+    relative = errors[relative_to] / magnitude[relative_to]
     return Measure(
         elements=int(errors.size),
         differing=int(np.count_nonzero(errors)),
@@ -67,7 +68,8 @@ def _mean(values: Array) -> float:
 
 def _cosine(found: Array, expected: Array) -> float | None:
     a, b = found.astype(np.float64).ravel(), expected.astype(np.float64).ravel()
-    length = float(np.linalg.norm(a) * np.linalg.norm(b))
+    with np.errstate(all="ignore"):
+        length = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / length if np.isfinite(length) and length > 0 else None
 
 

@@ -45,6 +45,18 @@ class Model:
         return [value for value in self.proto.graph.input if value.name not in constants]
 
 
+def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
+    return {attribute.name: _plain(helper.get_attribute_value(attribute)) for attribute in node.attribute}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, (int, float, str)):
+        return value
+    return [item.decode(errors="replace") if isinstance(item, bytes) else item for item in value]
+
+
 def load_model(path: Path) -> Model:
     try:
         return Model(path.stem, onnx.load(path), path)

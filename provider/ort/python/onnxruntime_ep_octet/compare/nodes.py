@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from .. import library
 from .accuracy import standing, verdict
 from .cases import Array
 from .judge import Judge, NoVerdict
-from .measures import absolute_errors, same_form
-from .models import Arrays, Batch, CannotRun, Model, save_test_case
-from .results import DIFFERENT, ModelResult, NodeResult
-from .sessions import observed, open_session, run
+from .measures import Measure, absolute_errors, measure, same_form
+from .models import Arrays, Batch, CannotRun, Model, attributes_of, save_test_case
+from .results import DIFFERENT, EQUAL, KNOWN, WITHIN, ModelResult, NodeResult
+from .sessions import open_session, run, run_on_octet
 from .tolerances import Place, Tolerances
 
 # What onnxruntime's Python interface can pass.
@@ -28,7 +29,6 @@ _PASSABLE = {
 }  # fmt: skip
 
 NOT_TAKEN = "onnxruntime ran it"
-JUDGED = "not in onnxruntime: compared with the definition"
 
 
 def qualified(node: onnx.NodeProto) -> str:
@@ -47,60 +47,82 @@ def compare_nodes(model: Model, batch: Batch, result: ModelResult, tolerances: T
             result.fail(f"node '{node.name}' ({node.operator}) differs by up to {node.max_abs:.3g}")
 
 
-def compare_single(single: Model, feeds: Arrays, model_name: str, tolerances: Tolerances) -> NodeResult:
-    """A model of one of Octet's nodes, and perhaps Casts around it."""
+def compare_single(single: Model, feeds: Arrays, model_name: str, tolerances: Tolerances, ended: str = "") -> NodeResult:
+    """A model of one of Octet's nodes, and perhaps Casts around it. `ended` tells how onnxruntime ended the process that
+    was to compute it: then the definition takes onnxruntime's place."""
     node = next(node for node in single.proto.graph.node if node.name == single.name)
-    attributes = {a.name: str(helper.get_attribute_value(a)) for a in node.attribute}
+    attributes = {name: str(value) for name, value in attributes_of(node).items()}
     result = NodeResult(node.name, qualified(node), attributes, DIFFERENT)
-    found, coverage = observed(single, "none", feeds, set())
-    expected = _expected(single, feeds, found, result)
-    ran = [operator for operator in coverage.operators if operator["op_type"] == node.op_type]
-    if not ran:
-        result.note = NOT_TAKEN
-    else:
+    found, operators = run_on_octet(single, feeds)
+    ran = [operator for operator in operators if operator["op_type"] == node.op_type]
+    if ran:
         result.backend, result.implementation = ran[0]["backend"], ran[0]["implementation"]
+    else:
+        result.note = NOT_TAKEN
+    expected, result.refusal = _expected(single, feeds, found, ended)
     for name, ours, theirs in zip([o.name for o in single.proto.graph.output], found, expected, strict=True):
         form = same_form(ours, theirs)
         if form:
             result.note = f"output '{name}' {form}"
             return result
-        errors = absolute_errors(ours, theirs)
-        result.elements += int(errors.size)
-        result.differing += int(np.count_nonzero(errors))
-        result.max_abs = max(result.max_abs, float(errors.max(initial=0.0)))
-    result.status, note = _worst(single, node, found, expected, model_name, tolerances)
+        _add_measure(result, measure(ours, theirs))
+    place = Place(model_name, result.operator, result.name)
+    result.status, note = _worst(single, place, found, expected, tolerances)
     result.note = result.note or note
-    if result.differing and result.note != JUDGED:
-        _judge(single, feeds, found, expected, result)
+    if result.refusal:
+        result.as_defined = result.status in (EQUAL, WITHIN)
+    elif result.differing:
+        _judge(single, place, feeds, found, expected, result, tolerances)
+    if ended and result.as_defined:
+        known = tolerances.known_difference(place)
+        result.status, result.note = (KNOWN, known) if known else (DIFFERENT, "")
     return result
 
 
-def _expected(single: Model, feeds: Arrays, found: list[Array], result: NodeResult) -> list[Array]:
-    """What onnxruntime gives; what the judge gives, where onnxruntime has no kernel."""
+def _add_measure(result: NodeResult, output: Measure) -> None:
+    result.elements += output.elements
+    result.differing += output.differing
+    result.max_abs = max(result.max_abs, output.max_abs)
+    for step, count in output.steps.items():
+        result.steps[step] = result.steps.get(step, 0) + count
+
+
+def _expected(single: Model, feeds: Arrays, found: list[Array], ended: str) -> tuple[list[Array], str]:
+    """What onnxruntime gives; or what the definition gives, and why onnxruntime gives nothing."""
     try:
-        return run(open_session(single, "onnxruntime", "none"), single, "onnxruntime", feeds)
+        if ended:
+            raise CannotRun(ended)
+        return run(open_session(single, "onnxruntime", "none"), single, "onnxruntime", feeds), ""
     except CannotRun as error:
-        try:
-            truths = Judge(single.proto).run(feeds)
-        except NoVerdict as reason:
-            raise CannotRun(f"{error}; nor can it be judged: {reason}") from None
-    result.note = JUDGED
-    return [truth.astype(ours.dtype) for truth, ours in zip(truths, found, strict=True)]
+        refusal = str(error).removeprefix(f"{single.name}: ").splitlines()[0]
+    try:
+        truths = Judge(single.proto).run(feeds)
+    except NoVerdict as reason:
+        raise CannotRun(f"{refusal}; nor can it be judged: {reason}") from None
+    return [truth.astype(ours.dtype) for truth, ours in zip(truths, found, strict=True)], refusal
 
 
 def _worst(
-    single: Model, node: onnx.NodeProto, found: list[Array], expected: list[Array], model: str, tolerances: Tolerances
+    single: Model, place: Place, found: list[Array], expected: list[Array], tolerances: Tolerances
 ) -> tuple[str, str]:
-    order = ["equal", "within tolerance", "known difference", DIFFERENT]
+    order = [EQUAL, WITHIN, KNOWN, DIFFERENT]
     outputs = [value.name for value in single.proto.graph.output]
     standings = [
-        standing(ours, theirs, Place(model, qualified(node), node.name, output), tolerances)
+        standing(ours, theirs, replace(place, output=output), tolerances)
         for output, ours, theirs in zip(outputs, found, expected, strict=True)
     ]
     return max(standings, key=lambda pair: order.index(pair[0]))
 
 
-def _judge(single: Model, feeds: Arrays, found: list[Array], expected: list[Array], result: NodeResult) -> None:
+def _judge(
+    single: Model,
+    place: Place,
+    feeds: Arrays,
+    found: list[Array],
+    expected: list[Array],
+    result: NodeResult,
+    tolerances: Tolerances,
+) -> None:
     try:
         truths = Judge(single.proto).run(feeds)
     except NoVerdict as reason:
@@ -108,6 +130,7 @@ def _judge(single: Model, feeds: Arrays, found: list[Array], expected: list[Arra
         return
     differing = next(i for i in range(len(found)) if absolute_errors(found[i], expected[i]).any())
     result.verdict = verdict(truths[differing], found[differing], expected[differing])
+    result.as_defined = _worst(single, place, found, truths, replace(tolerances, known=[]))[0] != DIFFERENT
 
 
 def _intermediate_values(model: Model, batch: Batch) -> Arrays:

@@ -47,10 +47,12 @@ def _svg(figure: Figure, axes: Axes, title: str) -> str:
 
 
 def error_histogram(model: ModelResult) -> str:
-    """8-bit outputs: how many steps apart; others: the largest error of each output; "" where there is nothing to draw."""
+    """8-bit values of the outputs, else of the nodes: how many steps apart; others: the largest error of each; "" where
+    there is nothing to draw."""
     steps: dict[int, int] = {}
-    for output in model.outputs:
-        for step, count in (output.measure.steps if output.measure else {}).items():
+    of_outputs = [output.measure.steps for output in model.outputs if output.measure]
+    for counts in of_outputs if any(of_outputs) else [node.steps for node in model.nodes]:
+        for step, count in counts.items():
             steps[int(step)] = steps.get(int(step), 0) + count
     figure, axes = _figure()
     if steps:
@@ -58,7 +60,8 @@ def error_histogram(model: ModelResult) -> str:
         axes.set_yscale("log")
         axes.set_xlabel("difference in steps")
         axes.set_ylabel("elements")
-        return _svg(figure, axes, f"{model.name}: errors of 8-bit outputs")
+        of_what = "outputs" if any(of_outputs) else "nodes"
+        return _svg(figure, axes, f"{model.name}: errors of 8-bit {of_what}")
     errors = {node.name: node.max_abs for node in model.nodes} or {
         f"{output.name}, {output.batch}": output.measure.max_abs for output in model.outputs if output.measure
     }

@@ -15,7 +15,7 @@ from .results import DIFFERENT, NOT_RUN, PASSED, ModelResult, NodeResult, Output
 
 
 def write_json(report: Report, path: Path) -> None:
-    path.write_text(json.dumps(report.as_json(), indent=2) + "\n")
+    path.write_text(json.dumps(report.as_json(), indent=2, allow_nan=False) + "\n")
 
 
 def write_junit(report: Report, path: Path) -> None:
@@ -33,7 +33,7 @@ def write_junit(report: Report, path: Path) -> None:
 
 
 def _add(suite: junitparser.TestSuite, name: str, kind: str, result: OutputResult | NodeResult) -> None:
-    suite.add_testcase(_junit_case(name, kind, result.status == DIFFERENT, [result.status, result.note], ""))
+    suite.add_testcase(_junit_case(name, kind, result.status == DIFFERENT, [result.status, _remark(result)], ""))
 
 
 def _junit_case(name: str, kind: str, failed: bool, lines: list[str], status: str) -> junitparser.TestCase:
@@ -60,6 +60,11 @@ def _speedup(model: ModelResult) -> dict[int, float]:
     return {count: times["onnxruntime", count] / time for (side, count), time in times.items() if side == "octet"}
 
 
+def _remark(result: OutputResult | NodeResult) -> str:
+    refusal = result.refusal if isinstance(result, NodeResult) else ""
+    return "; ".join(text for text in (result.note, refusal and f"compared with the definition: {refusal}") if text)
+
+
 def render(report: Report, template: str, **extra: Any) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("onnxruntime_ep_octet.compare"),
@@ -68,7 +73,7 @@ def render(report: Report, template: str, **extra: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "percent": _percent, "cell": _cell}
+    environment.filters |= {"number": _number, "percent": _percent, "cell": _cell, "remark": _remark}
     environment.globals |= {"speedup": _speedup}
     return environment.get_template(template).render(report=report, **extra)
 

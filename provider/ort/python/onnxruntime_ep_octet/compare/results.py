@@ -1,8 +1,9 @@
-"""What a comparison found: the content of the JSON report (`schema` names its version)."""
+"""What a comparison found: the content of the JSON report (report.schema.json; `schema` names its version)."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import platform
 import re
@@ -69,7 +70,10 @@ class NodeResult:
     elements: int = 0
     backend: str = ""
     implementation: str = ""
+    steps: dict[str, int] = field(default_factory=dict)  # as in Measure, of all 8-bit outputs
     verdict: Verdict | None = None
+    as_defined: bool | None = None  # Octet is within the tolerance of the definition; None: that was not asked
+    refusal: str = ""  # what onnxruntime said instead of a result: then the definition took its place
     note: str = ""
 
 
@@ -149,7 +153,17 @@ class Report:
                 entry["noise"] = timing.noise
             if model.coverage:
                 plain["coverage"]["share"] = model.coverage.share
-        return content
+        as_json: dict[str, Any] = _in_json(content)
+        return as_json
+
+
+def _in_json(value: Any) -> Any:
+    """JSON has no number for an infinite difference."""
+    if isinstance(value, dict):
+        return {key: _in_json(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_in_json(element) for element in value]
+    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
 
 
 def environment() -> dict[str, Any]:

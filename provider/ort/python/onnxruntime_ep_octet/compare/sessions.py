@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gc
+import functools
 import json
 import tempfile
 import time
@@ -16,6 +16,7 @@ import onnxruntime as ort
 from .. import provider
 from .cases import Array
 from .models import Arrays, CannotRun, Model
+from .worker import at_work
 
 SIDES = ("onnxruntime", "octet")
 LEVELS = {
@@ -29,10 +30,12 @@ def open_session(
     model: Model, side: str, level: str, threads: int = 1, profile: Path | None = None, **options: object
 ) -> Any:
     """`options` are those of Octet's provider. Raises CannotRun: nothing goes on without the provider asked for."""
+    at_work(side)
     settings = ort.SessionOptions()
     settings.log_severity_level = 4
     settings.graph_optimization_level = LEVELS[level]
     settings.intra_op_num_threads = threads
+    settings.enable_cpu_mem_arena = level != "none"
     # The pool of the session whose turn it is not must not keep a core busy.
     settings.add_session_config_entry("session.force_spinning_stop", "1")
     if profile:
@@ -47,6 +50,7 @@ def open_session(
 
 
 def run(session: Any, model: Model, side: str, feeds: Arrays) -> list[Array]:
+    at_work(side)
     try:
         outputs: list[Array] = session.run(None, feeds)
         return outputs
@@ -74,14 +78,12 @@ class Coverage:
 
 def observed(model: Model, level: str, feeds: Arrays, quantized_types: set[str]) -> tuple[list[Array], Coverage]:
     """Runs on Octet under its report and onnxruntime's profile."""
-    with tempfile.TemporaryDirectory(prefix="octet-compare-") as folder:
-        report = Path(folder, "report.json")
-        session = open_session(model, "octet", level, profile=Path(folder, "profile"), report=report)
-        outputs = run(session, model, "octet", feeds)
-        events = json.loads(Path(session.end_profiling()).read_text())
-        del session  # the report is written when the session ends
-        gc.collect()
-        counters = json.loads(report.read_text())
+    report, profile = _scratch() / "report.json", _scratch() / "profile"
+    session = open_session(model, "octet", level, profile=profile, report=report)
+    outputs = run(session, model, "octet", feeds)
+    events = _taken(Path(session.end_profiling()))
+    del session  # the report is written when the session ends
+    counters = _taken(report)
     kernels = [event for event in events if event["name"].endswith("_kernel_time")]
     on_octet = [event for event in kernels if event["args"]["provider"] == provider.get_ep_name()]
     others = [event["args"]["op_name"] for event in kernels if event not in on_octet]
@@ -96,6 +98,27 @@ def observed(model: Model, level: str, feeds: Arrays, quantized_types: set[str])
         counters["operators"],
         sorted({name for name in others if name in quantized_types}),
     )
+
+
+def run_on_octet(model: Model, feeds: Arrays) -> tuple[list[Array], list[dict[str, Any]]]:
+    """Without optimizer and profile; the operators of the provider's report."""
+    report = _scratch() / "report.json"
+    session = open_session(model, "octet", "none", report=report)
+    outputs = run(session, model, "octet", feeds)
+    del session
+    return outputs, _taken(report)["operators"]
+
+
+@functools.cache
+def _scratch() -> Path:
+    """Of this process; the program removes it (worker.py)."""
+    return Path(tempfile.mkdtemp())
+
+
+def _taken(path: Path) -> Any:
+    content = json.loads(path.read_text())
+    path.unlink()
+    return content
 
 
 def timed(call: Callable[[], object]) -> float:

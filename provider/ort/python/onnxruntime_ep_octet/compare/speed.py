@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from .results import Timing
 from .sessions import SIDES, open_session, run, timed
 
 BLOCKS = 5
+_WARM_UP_RUNS = 20
+_WARM_UP_TIME = 1000.0  # milliseconds
 
 _CHILD = """
 import json, resource, sys
@@ -41,7 +44,7 @@ def measure_speed(
         alone = {side: _alone(model, side, level, count, batch, scratch) for side in SIDES}
         sessions = {side: open_session(model, side, level, count) for side in SIDES}
         for side, session in sessions.items():
-            run(session, model, side, batch.feeds)
+            _warm_up(lambda s=session, name=side: run(s, model, name, batch.feeds))  # type: ignore[misc]
         blocks: dict[str, list[list[float]]] = {side: [] for side in SIDES}
         order = list(sessions.items())
         for _ in range(BLOCKS):
@@ -54,6 +57,15 @@ def measure_speed(
                 blocks[side].append(taken[side])
         timings += [_timing(side, count, blocks[side], *alone[side]) for side in SIDES]
     return timings
+
+
+def _warm_up(call: Callable[[], object]) -> None:
+    """Past the runs in which Octet makes plans and counts the session's threads (docs/threads.md)."""
+    spent = 0.0
+    for _ in range(_WARM_UP_RUNS):
+        spent += timed(call)
+        if spent > _WARM_UP_TIME:
+            return
 
 
 def _timing(side: str, threads: int, blocks: list[list[float]], first: float, memory: float) -> Timing:

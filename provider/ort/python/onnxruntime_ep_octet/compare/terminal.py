@@ -70,6 +70,9 @@ def _show_nodes(model: ModelResult, console: Console) -> None:
     for node in model.nodes:
         counts[node.status] = counts.get(node.status, 0) + 1
     console.print("  nodes: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
+    refused = sum(bool(node.refusal) for node in model.nodes)
+    if refused:
+        console.print(f"  {refused} of them give no result in onnxruntime, and are compared with the definition", style="dim")
     first = next((node for node in model.nodes if node.status == DIFFERENT), None)
     if first:
         nearer = f"; nearer to the definition: {first.verdict.nearer}" if first.verdict else ""

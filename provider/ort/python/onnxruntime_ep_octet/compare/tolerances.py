@@ -3,7 +3,7 @@
     default:
       float: {atol: 1.0e-5, rtol: 1.0e-4}     # |octet - onnxruntime| <= atol + rtol * |onnxruntime|
       steps: 1                                 # of 8-bit values; other integers must be equal
-    rules:                                     # the last that fits wins; names may hold * and ?
+    rules:                                     # the last that fits wins; names may hold * and ?, or be lists
       - {output: "logits", float: {atol: 1.0e-3, rtol: 0}}
       - {operator: "com.microsoft.QLinearAdd", node: "/encoder/*", steps: 0}
     known_differences:                         # reported by name, not counted as differences
@@ -55,13 +55,15 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class _Rule:
-    place: dict[str, str]
+    place: dict[str, list[str]]
     change: dict[str, float]
     name: str = ""
     reason: str = ""
 
     def fits(self, place: Place) -> bool:
-        return all(fnmatchcase(getattr(place, key), pattern) for key, pattern in self.place.items())
+        return all(
+            any(fnmatchcase(getattr(place, key), pattern) for pattern in patterns) for key, patterns in self.place.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -133,11 +135,12 @@ class _Reader:
             change["steps"] = self.number(value["steps"], f"{where}.steps")
         return change
 
-    def place(self, value: dict[str, Any], where: str) -> dict[str, str]:
-        place = {key: value[key] for key in _PLACE if key in value}
-        for key, pattern in place.items():
-            if not isinstance(pattern, str):
-                raise self.fail(f"{where}.{key}", f"is {pattern!r}, expected a name")
+    def place(self, value: dict[str, Any], where: str) -> dict[str, list[str]]:
+        place = {key: value[key] if isinstance(value[key], list) else [value[key]] for key in _PLACE if key in value}
+        for key, patterns in place.items():
+            for pattern in patterns:
+                if not isinstance(pattern, str):
+                    raise self.fail(f"{where}.{key}", f"is {pattern!r}, expected a name")
         if not place:
             raise self.fail(where, f"names none of {', '.join(_PLACE)}")
         return place

@@ -1,0 +1,104 @@
+"""The arguments of octet-compare."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from . import reports
+from .models import BadArgument
+
+_DESCRIPTION = "Does Octet compute what onnxruntime computes on this machine, and how fast?"
+_EPILOG = """
+exit status: 0 within the tolerances, 1 differences (or too few nodes on Octet), 2 could not run, 3 bad arguments
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise BadArgument(message)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    return name, value
+
+
+def _dim(text: str) -> tuple[str, int]:
+    name, value = _pair(text)
+    if not value.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}': an extent is a whole number")
+    return name, int(value)
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    name, value = _pair(text)
+    try:
+        low, high = (float(limit) for limit in value.split(":"))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=LOW:HIGH") from None
+    if not low <= high:
+        raise argparse.ArgumentTypeError(f"'{text}': {low:g} is above {high:g}")
+    return name, (low, high)
+
+
+def _threads(text: str) -> list[int]:
+    if text == "all":
+        return sorted({1, os.cpu_count() or 1})
+    if not all(part.isdigit() and int(part) > 0 for part in text.split(",")):
+        raise argparse.ArgumentTypeError(f"'{text}' is neither 'all' nor numbers like 1,2")
+    return [int(part) for part in text.split(",")]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser("octet-compare", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="ONNX files")
+    tables = parser.add_argument_group("operators")
+    tables.add_argument("--operators", action="store_true", help="all operators of Octet over their case tables")
+    tables.add_argument("--cases", type=int, default=10, metavar="N", help="of each group of a table, 0: all (10)")
+    tables.add_argument("--only", default="*", metavar="PATTERN", help="cases of these names, like 'com.microsoft.QGemm/*'")
+    tables.add_argument("--time-limit", type=float, default=900, metavar="SECONDS", help="(900)")
+    inputs = parser.add_argument_group("inputs")
+    inputs.add_argument("--inputs", type=Path, action="append", default=[], metavar="FILE",
+                        help=".npz, .npy or a folder of input_<i>.pb; more than once for several batches")  # fmt: skip
+    inputs.add_argument("--batches", type=int, default=2, help="generated batches where no inputs are given (2)")
+    inputs.add_argument("--seed", type=int, default=None, help="of generated contents (drawn, and told in the report)")
+    inputs.add_argument("--dim", type=_dim, action="append", default=[], metavar="NAME=N", help="a symbolic extent (1)")
+    inputs.add_argument("--range", type=_range, action="append", default=[], metavar="INPUT=LOW:HIGH",
+                        help="of generated contents (floats -1:1, 8 bits all, other integers 0:1)")  # fmt: skip
+    accuracy = parser.add_argument_group("accuracy")
+    accuracy.add_argument("--level", choices=["basic", "all"], default="basic", help="of onnxruntime's optimizer (basic)")
+    accuracy.add_argument("--tolerances", type=Path, help="YAML file; the documentation has its form")
+    accuracy.add_argument("--min-coverage", type=float,
+                          help="least share of the quantized nodes that must run on Octet (all that it has kernels for)")  # fmt: skip
+    accuracy.add_argument("--per-node", action="store_true", help="each node with the same inputs on both sides")
+    accuracy.add_argument("--no-judge", action="store_true", help="do not compute the definition in double precision")
+    accuracy.add_argument("--save", type=Path, metavar="FOLDER", default=Path("octet-differences"),
+                          help="for the first differing node as a model, with inputs (octet-differences)")  # fmt: skip
+    speed = parser.add_argument_group("speed")
+    speed.add_argument("--speed", action="store_true", help="measure it")
+    speed.add_argument("--threads", type=_threads, default=[1], help="like 1,2 or all (1)")
+    speed.add_argument("--runs", type=int, default=50, help="of each side and number of threads (50)")
+    speed.add_argument("--baseline", type=Path, metavar="JSON", help="an older report to compare with")
+    output = parser.add_argument_group("reports")
+    for form in reports.WRITERS:
+        output.add_argument(f"--{form}", type=Path, metavar="FILE")
+    output.add_argument("--quiet", action="store_true", help="nothing on the terminal")
+    return parser
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Raises BadArgument."""
+    arguments = _parser().parse_args(argv)
+    if bool(arguments.models) == arguments.operators:
+        raise BadArgument("expected models, or --operators")
+    if arguments.batches < 1 or arguments.runs < 1 or arguments.cases < 0 or not 0 <= (arguments.min_coverage or 0) <= 1:
+        raise BadArgument("--batches and --runs are at least 1, --cases at least 0, --min-coverage is from 0 to 1")
+    if arguments.seed is None:
+        arguments.seed = 0 if arguments.operators else int.from_bytes(os.urandom(3))
+    return arguments

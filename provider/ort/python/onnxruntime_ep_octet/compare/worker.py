@@ -1,0 +1,143 @@
+"""Work in a process of its own: what breaks that process does not break the program.
+
+onnxruntime's kernels end the process for some models (LSTM of an empty batch, some left out inputs), so that every session
+of a comparison lives in such a process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from .models import BadArgument, CannotRun
+
+_ENDING = 10.0  # seconds until a process that was told to end is taken for dead
+
+# Of the process that works; None in the program itself.
+_program: Connection | None = None
+
+
+class Ended(Exception):
+    """The process ended, or was ended, instead of answering. `side` was at work."""
+
+    def __init__(self, side: str, how: str) -> None:
+        super().__init__(f"{side} {how}")
+        self.side = side
+
+
+def at_work(side: str, doing: str = "") -> None:
+    """Tells the program who is to blame if this process ends now, and what to show as progress ("" changes nothing)."""
+    if _program is not None:
+        _program.send(("at", (side, doing)))
+
+
+class Worker:
+    """Runs one function after the other, in one process as long as that lives. `progress` gets what at_work() tells."""
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self._progress = progress
+        self._context = multiprocessing.get_context("forkserver")
+        # The process that the others are made from: it has imported all, and has no session.
+        self._context.set_forkserver_preload([f"{__package__}.program"])
+        self._process: Any = None
+        self._connection: Connection
+        self._folder: tempfile.TemporaryDirectory[str]
+        self._errors: IO[str]
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def call(self, function: Callable[..., Any], *arguments: Any, seconds: float | None = None) -> Any:
+        """What the function returns or raises; Ended where there is no answer, or none within `seconds`."""
+        if self._process is None:
+            self._start()
+        self._connection.send((function, arguments))
+        side, last = "the process", time.monotonic() + seconds if seconds is not None else None
+        while True:
+            if not self._connection.poll(None if last is None else max(0.0, last - time.monotonic())):
+                self.stop()
+                raise Ended(side, f"gave no answer within {seconds:.0f} s")
+            try:
+                kind, content = self._connection.recv()
+            except (EOFError, ConnectionError):
+                raise Ended(side, self._how_it_ended()) from None
+            if kind == "at":
+                side, doing = content
+                if doing:
+                    self._progress(doing)
+                continue
+            self._pass_errors_on()
+            if kind == "raised":
+                raise content
+            return content
+
+    def stop(self) -> None:
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.join()
+        self._process = None
+        self._connection.close()
+        self._errors.close()
+        self._folder.cleanup()
+
+    def _start(self) -> None:
+        self._connection, other = self._context.Pipe()
+        self._folder = tempfile.TemporaryDirectory(prefix="octet-compare-")
+        errors = Path(self._folder.name, "stderr")
+        errors.touch()
+        self._errors = errors.open(errors="replace")
+        arguments = (other, self._folder.name, dict(os.environ))
+        self._process = self._context.Process(target=_work, args=arguments, daemon=True)
+        self._process.start()
+        other.close()
+
+    def _how_it_ended(self) -> str:
+        self._process.join(_ENDING)
+        status, lines = self._process.exitcode, self._errors.read().strip().splitlines()
+        self.stop()
+        if status is None or status >= 0:
+            how = f"ended the process with status {status}"
+        else:
+            how = f"ended the process by {signal.Signals(-status).name}"
+        return f"{how}: {lines[-1]}" if lines else how
+
+    def _pass_errors_on(self) -> None:
+        """What the process wrote to its stderr; that of one that ends is the reason why."""
+        if text := self._errors.read():
+            sys.stderr.write(text)
+
+
+def _work(program: Connection, folder: str, environment: dict[str, str]) -> None:
+    global _program
+    _program = program
+    tempfile.tempdir = folder
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program's business, which ends this process
+    os.environ.clear()
+    os.environ.update(environment)
+    os.dup2(os.open(Path(folder, "stderr"), os.O_WRONLY | os.O_APPEND), 2)
+    while True:
+        try:
+            function, arguments = program.recv()
+        except EOFError:  # the program is gone
+            os._exit(0)
+        try:
+            answer = ("done", function(*arguments))
+        except (BadArgument, CannotRun) as error:
+            answer = ("raised", error)
+        except Exception:
+            answer = ("raised", RuntimeError(traceback.format_exc()))
+        program.send(answer)
