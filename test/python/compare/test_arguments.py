@@ -32,6 +32,8 @@ def test_what_is_no_model_cannot_run(compare: Compare, product: Path, tmp_path: 
         (["MODEL", "--colour"], "--colour"),
         (["MODEL", "--dim", "batch"], "NAME=VALUE"),
         (["MODEL", "--dim", "batch=few"], "whole number"),
+        (["MODEL", "--dim", "bacth=4"], "no such name, but batch"),
+        (["MODEL", "--range", "y=0:1"], "no such name, but x"),
         (["MODEL", "--range", "x=2:1"], "above"),
         (["MODEL", "--threads", "0"], "neither"),
         (["MODEL", "--min-coverage", "2"], "--min-coverage"),

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from . import reports
+from . import reports, tolerances
 from .models import BadArgument
 
 _DESCRIPTION = "Does Octet compute what onnxruntime computes on this machine, and how fast?"
 _EPILOG = """
 exit status: 0 within the tolerances, 1 differences (or too few nodes on Octet), 2 could not run, 3 bad arguments
-"""
+
+Tolerances. """
 
 
 class _Parser(argparse.ArgumentParser):
@@ -56,13 +57,18 @@ def _threads(text: str) -> list[int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser("octet-compare", description=_DESCRIPTION, epilog=_EPILOG)
+    parser = _Parser(
+        "octet-compare",
+        description=_DESCRIPTION,
+        epilog=_EPILOG + str(tolerances.__doc__),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="ONNX files")
     tables = parser.add_argument_group("operators")
     tables.add_argument("--operators", action="store_true", help="all operators of Octet over their case tables")
     tables.add_argument("--cases", type=int, default=10, metavar="N", help="of each group of a table, 0: all (10)")
     tables.add_argument("--only", default="*", metavar="PATTERN", help="cases of these names, like 'com.microsoft.QGemm/*'")
-    tables.add_argument("--time-limit", type=float, default=900, metavar="SECONDS", help="(900)")
+    tables.add_argument("--time-limit", type=float, default=900, metavar="SECONDS", help="for all of them (900)")
     inputs = parser.add_argument_group("inputs")
     inputs.add_argument("--inputs", type=Path, action="append", default=[], metavar="FILE",
                         help=".npz, .npy or a folder of input_<i>.pb; more than once for several batches")  # fmt: skip
@@ -73,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="of generated contents (floats -1:1, 8 bits all, other integers 0:1)")  # fmt: skip
     accuracy = parser.add_argument_group("accuracy")
     accuracy.add_argument("--level", choices=["basic", "all"], default="basic", help="of onnxruntime's optimizer (basic)")
-    accuracy.add_argument("--tolerances", type=Path, help="YAML file; the documentation has its form")
+    accuracy.add_argument("--tolerances", type=Path, metavar="YAML", help="what counts as the same; see below")
     accuracy.add_argument("--min-coverage", type=float,
                           help="least share of the quantized nodes that must run on Octet (all that it has kernels for)")  # fmt: skip
     accuracy.add_argument("--per-node", action="store_true", help="each node with the same inputs on both sides")
@@ -87,7 +93,8 @@ def _parser() -> argparse.ArgumentParser:
     speed.add_argument("--baseline", type=Path, metavar="JSON", help="an older report to compare with")
     output = parser.add_argument_group("reports")
     for form in reports.WRITERS:
-        output.add_argument(f"--{form}", type=Path, metavar="FILE")
+        text = "of the form that report.schema.json in the package describes" if form == "json" else None
+        output.add_argument(f"--{form}", type=Path, metavar="FILE", help=text)
     output.add_argument("--quiet", action="store_true", help="nothing on the terminal")
     return parser
 

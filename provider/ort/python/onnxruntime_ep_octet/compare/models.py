@@ -64,6 +64,22 @@ def load_model(path: Path) -> Model:
         raise CannotRun(f"{path}: {error}") from None
 
 
+def check_names(paths: Sequence[Path], dims: Mapping[str, int], ranges: Mapping[str, tuple[float, float]]) -> None:
+    """Raises BadArgument where no model has what a name of --dim or --range means: it would be ignored in silence."""
+    if not dims and not ranges:
+        return
+    try:
+        protos = [onnx.load(path, load_external_data=False) for path in paths]
+    except Exception:  # what is no model is told when its turn comes
+        return
+    values = [value for proto in protos for value in Model("", proto).inputs()]
+    extents = {dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim if dim.dim_param}
+    for option, given, known in (("--dim", dims, extents), ("--range", ranges, {value.name for value in values})):
+        for name in given:
+            if name not in known:
+                raise BadArgument(f"{option} {name}: the inputs have no such name, but {', '.join(sorted(known)) or 'none'}")
+
+
 @dataclass(frozen=True)
 class Batch:
     """One set of inputs, and where it came from."""

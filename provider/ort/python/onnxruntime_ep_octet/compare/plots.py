@@ -11,6 +11,7 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.ticker import MaxNLocator  # noqa: E402
 
 from .results import ModelResult  # noqa: E402
 
@@ -58,6 +59,8 @@ def error_histogram(model: ModelResult) -> str:
     if steps:
         axes.bar(list(steps), list(steps.values()), color=_OCTET)
         axes.set_yscale("log")
+        axes.set_xlim(min(*steps, -2) - 0.5, max(*steps, 2) + 0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("difference in steps")
         axes.set_ylabel("elements")
         of_what = "outputs" if any(of_outputs) else "nodes"

@@ -16,7 +16,7 @@ from . import reports, terminal
 from .accuracy import compare_model
 from .arguments import parse
 from .baseline import compare_with_baseline, read_baseline
-from .models import BadArgument, Batch, CannotRun, Model, generated_batch, load_model, read_batch
+from .models import BadArgument, Batch, CannotRun, Model, check_names, generated_batch, load_model, read_batch
 from .nodes import compare_nodes
 from .operators import Selection, compare_operators
 from .results import BAD_ARGUMENTS, EXIT_STATUS, NOT_RUN, ModelResult, Report, environment
@@ -51,6 +51,7 @@ def compare_file(path: Path, arguments: argparse.Namespace, tolerances: Toleranc
 def _compare_files(
     arguments: argparse.Namespace, tolerances: Tolerances, progress: Callable[[str], None]
 ) -> list[ModelResult]:
+    check_names(arguments.models, dict(arguments.dim), dict(arguments.range))
     results = []
     with Worker(progress) as worker:
         for path in arguments.models:
