@@ -47,4 +47,8 @@ def test_page(compare: Compare, lstm: Path, product: Path, tmp_path: Path, brows
     assert column(table, 1) == ["product", "quantize"]
     header.click()
     assert column(table, 1) == ["quantize", "product"]
+    overview = browser.find_element(By.CSS_SELECTOR, "table")
+    assert column(overview, 1) == ["product", "lstm"] and column(overview, 2) == ["passed", "differs"]
+    overview.find_element(By.CSS_SELECTOR, "th button").click()
+    assert column(overview, 1) == ["lstm", "product"]
     assert browser.get_log("browser") == []

@@ -54,6 +54,10 @@ def _percent(value: float) -> str:
     return f"{value:.0%}" if value in (0, 1) else f"{value:.1%}"
 
 
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
 def _speedup(model: ModelResult) -> dict[int, float]:
     """By threads: how many times faster Octet is."""
     times = {(timing.side, timing.threads): timing.median for timing in model.timings}
@@ -73,7 +77,7 @@ def render(report: Report, template: str, **extra: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "percent": _percent, "cell": _cell, "remark": _remark}
+    environment.filters |= {"number": _number, "percent": _percent, "cell": _cell, "remark": _remark, "threads": _threads}
     environment.globals |= {"speedup": _speedup}
     return environment.get_template(template).render(report=report, **extra)
 
