@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import io
+import math
 import re
+from collections import Counter
 
 import matplotlib
 
@@ -70,10 +72,23 @@ def error_histogram(model: ModelResult) -> str:
     }
     if not errors:
         return ""
-    axes.hist([min(error, 1e30) for error in errors.values()], bins=20, color=_OCTET)
+    occurrences = Counter(_decade(error) for error in errors.values())
+    decades = sorted(occurrences)
+    axes.bar([_label(decade) for decade in decades], [occurrences[decade] for decade in decades], color=_OCTET)
+    axes.set_xlim(-1.5, len(decades) + 0.5)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("largest absolute difference")
     axes.set_ylabel("nodes" if model.nodes else "outputs")
     return _svg(figure, axes, f"{model.name}: errors")
+
+
+def _decade(error: float) -> float:
+    """The power of ten that the error has reached; -inf where there is none."""
+    return math.floor(math.log10(error)) if 0 < error < math.inf else error or -math.inf
+
+
+def _label(decade: float) -> str:
+    return {-math.inf: "0", math.inf: "inf"}.get(decade) or f"1e{decade:.0f}"
 
 
 def latency_bars(model: ModelResult) -> str:
