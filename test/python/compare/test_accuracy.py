@@ -59,6 +59,8 @@ def test_the_option_of_the_other_definition_takes_the_difference_away(
         ("rules: [{output: y, float: {atol: 1.0}}]", 0, "within tolerance"),
         ("rules: [{output: 'y*', float: {atol: 1.0}}, {model: lstm, float: {atol: 0}}]", 1, "different"),
         ("rules: [{output: z, float: {atol: 1.0}}]", 1, "different"),
+        ("rules: [{output: [z, y], onnxruntime: '1.*', float: {atol: 1.0}}]", 0, "within tolerance"),
+        ("rules: [{onnxruntime: '0.*', float: {atol: 1.0}}]", 1, "different"),
         ("known_differences: [{name: rows, model: lstm, reason: 'each row by itself'}]", 0, "known difference"),
     ],
 )
