@@ -26,15 +26,12 @@ def column(table: WebElement, index: int) -> list[str]:
     return [cell.text for cell in table.find_elements(By.CSS_SELECTOR, f"tbody td:nth-child({index})")]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1200])
-def test_page(compare: Compare, lstm: Path, product: Path, tmp_path: Path, browser: webdriver.Chrome, scheme: str, width: int) -> None:
-    compare(product, lstm, *LSTM_DIMS, "--per-node", "--speed", "--runs", "5", "--html", tmp_path / "page.html")
+def look(browser: webdriver.Chrome, page: Path, scheme: str, width: int) -> None:
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.get((tmp_path / "page.html").as_uri())
+    browser.get(page.as_uri())
     background = browser.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
     assert ("255, 255, 255" in background) == (scheme == "light")
     # Nothing but the tables scrolls sideways.
@@ -52,3 +49,11 @@ def test_page(compare: Compare, lstm: Path, product: Path, tmp_path: Path, brows
     overview.find_element(By.CSS_SELECTOR, "th button").click()
     assert column(overview, 1) == ["lstm", "product"]
     assert browser.get_log("browser") == []
+
+
+def test_page(compare: Compare, lstm: Path, product: Path, tmp_path: Path, browser: webdriver.Chrome) -> None:
+    page = tmp_path / "page.html"
+    compare(product, lstm, *LSTM_DIMS, "--per-node", "--speed", "--runs", "5", "--html", page)
+    for scheme in ("light", "dark"):
+        for width in (360, 1200):
+            look(browser, page, scheme, width)
