@@ -107,7 +107,10 @@ def test_nothing_falls_back_silently(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("package", "call", "hint"),
-    [("onnxruntime", "session('model.onnx')", "onnxruntime 1.24 or newer"), ("onnx", "register_onnx_schemas()", "[onnx]")],
+    [
+        ("onnxruntime", "session('model.onnx')", "onnxruntime 1.24 or newer"),
+        ("onnx", "register_onnx_schemas()", "[onnx]"),
+    ],
 )
 def test_a_missing_package_is_named(package: str, call: str, hint: str) -> None:
     code = f"""

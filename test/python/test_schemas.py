@@ -16,11 +16,20 @@ DEFINITIONS = [definition for definition in library.operators() if definition["d
 
 def qgemm(*, b_zero_points: int = 32, **attributes: float) -> onnx.ModelProto:
     names = ["A", "a_scale", "a_zero_point", "B", "b_scale", "b_zero_point"]
-    types = [TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8, TensorProto.INT8, TensorProto.FLOAT, TensorProto.INT8]
+    types = [
+        TensorProto.UINT8,
+        TensorProto.FLOAT,
+        TensorProto.UINT8,
+        TensorProto.INT8,
+        TensorProto.FLOAT,
+        TensorProto.INT8,
+    ]
     shapes = [["batch", 64], [], [], [32, 64], [32], [b_zero_points]]
     node = helper.make_node("QGemm", names, ["Y"], name="fc1", domain="com.microsoft", transB=1, **attributes)
     inputs = [helper.make_tensor_value_info(*port) for port in zip(names, types, shapes, strict=True)]
-    graph = helper.make_graph([node], "graph", inputs, [helper.make_tensor_value_info("Y", TensorProto.FLOAT, [None, None])])
+    graph = helper.make_graph(
+        [node], "graph", inputs, [helper.make_tensor_value_info("Y", TensorProto.FLOAT, [None, None])]
+    )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
@@ -36,7 +45,9 @@ def test_schema_says_what_the_definition_says(definition: dict) -> None:
     assert schema.doc == definition["doc"]
     assert schema.has_type_and_shape_inference_function
     for ports, defined in ((schema.inputs, definition["inputs"]), (schema.outputs, definition["outputs"])):
-        assert [(p.name, p.type_str, p.description) for p in ports] == [(d["name"], d["type"], d["doc"]) for d in defined]
+        assert [(p.name, p.type_str, p.description) for p in ports] == [
+            (d["name"], d["type"], d["doc"]) for d in defined
+        ]
         assert [p.option.name for p in ports] == [OPTIONS[d["option"]] for d in defined]
     assert set(schema.attributes) == {attribute["name"] for attribute in definition["attributes"]}
     for attribute in definition["attributes"]:
@@ -53,7 +64,9 @@ def test_schema_says_what_the_definition_says(definition: dict) -> None:
 def test_models_pass_the_checker_and_are_inferred() -> None:
     model = qgemm(alpha=0.5)
     onnx.checker.check_model(model)
-    inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True).graph.output[0].type.tensor_type
+    inferred = (
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True).graph.output[0].type.tensor_type
+    )
     assert inferred.elem_type == TensorProto.FLOAT
     assert [dim.dim_param or dim.dim_value for dim in inferred.shape.dim] == ["batch", 32]
 

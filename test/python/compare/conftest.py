@@ -16,7 +16,9 @@ from onnxruntime_ep_octet.compare.__main__ import main
 Compare = Callable[..., tuple[int, dict[str, Any]]]
 
 
-def save(path: Path, nodes: list[onnx.NodeProto], inputs: list, outputs: list, constants: dict[str, np.ndarray]) -> Path:
+def save(
+    path: Path, nodes: list[onnx.NodeProto], inputs: list, outputs: list, constants: dict[str, np.ndarray]
+) -> Path:
     tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, path.stem, inputs, outputs, tensors)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]

@@ -33,7 +33,11 @@ def test_differences_are_told_judged_and_saved(compare: Compare, lstm: Path, tmp
     assert {output["status"] for output in model["outputs"]} == {"different"}
     assert {output["verdict"]["nearer"] for output in model["outputs"]} == {"octet"}
     (node,) = model["nodes"]
-    assert (node["name"], node["operator"], node["status"]) == ("lstm", "com.microsoft.DynamicQuantizeLSTM", "different")
+    assert (node["name"], node["operator"], node["status"]) == (
+        "lstm",
+        "com.microsoft.DynamicQuantizeLSTM",
+        "different",
+    )
     assert node["attributes"] == {"hidden_size": "8"}
     assert node["as_defined"] is True
     assert node["backend"] and node["implementation"]

@@ -14,7 +14,12 @@ from selenium.webdriver.remote.webelement import WebElement
 def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", f"--user-data-dir={tmp_path / 'profile'}"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options, webdriver.ChromeService("/usr/bin/chromedriver"))
@@ -38,7 +43,9 @@ def look(browser: webdriver.Chrome, page: Path, scheme: str, width: int) -> None
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     plots = browser.find_elements(By.CSS_SELECTOR, "svg")
     assert len(plots) == 6 and all(plot.size["height"] > 50 for plot in plots)
-    table = next(t for t in browser.find_elements(By.CSS_SELECTOR, "table") if len(column(t, 1)) == 2 and "quantize" in t.text)
+    table = next(
+        t for t in browser.find_elements(By.CSS_SELECTOR, "table") if len(column(t, 1)) == 2 and "quantize" in t.text
+    )
     header = table.find_element(By.CSS_SELECTOR, "th button")
     header.click()
     assert column(table, 1) == ["product", "quantize"]

@@ -62,7 +62,9 @@ def test_entries_of_the_lstm_are_not_its_rows(compare: Compare, monkeypatch: pyt
     _, by_tensor = compare("--operators", "--cases", "0", "--only", f"{LSTM}/*")
     nodes = {node["name"]: node for node in by_tensor["models"][0]["nodes"]}
     for (entry, _), those in known(by_row).items():
-        differing = [nodes[node["name"]] for node in those if nodes[node["name"]]["status"] not in ("equal", "within tolerance")]
+        differing = [
+            nodes[node["name"]] for node in those if nodes[node["name"]]["status"] not in ("equal", "within tolerance")
+        ]
         if entry != "rows of the LSTM":
             assert differing, entry
             continue
@@ -81,7 +83,9 @@ def test_some_of_each_group(compare: Compare, tmp_path: Path) -> None:
         assert suites[model["name"]].get("failures") == "0"
 
 
-def test_what_is_not_known_fails_and_is_saved(compare: Compare, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_is_not_known_fails_and_is_saved(
+    compare: Compare, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """In another definition than the table's, the LSTM differs from it, which the list does not excuse."""
     monkeypatch.setenv("OCTET_LSTM_QUANTIZATION", "per_tensor")
     status, report = compare("--operators", "--only", "*/activations/Affine_f", "--save", tmp_path / "saved")

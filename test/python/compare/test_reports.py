@@ -42,7 +42,10 @@ def test_markdown(compare: Compare, product: Path, lstm: Path, tmp_path: Path) -
     compare(product, lstm, *LSTM_DIMS, "--markdown", tmp_path / "summary.md")
     lines = (tmp_path / "summary.md").read_text().splitlines()
     rows = [line.split("|")[1:4] for line in lines if line.startswith("| ") and not line.startswith("| model")]
-    assert [[cell.strip() for cell in row] for row in rows] == [["product", "passed", "2 of 2"], ["lstm", "differs", "0 of 2"]]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["product", "passed", "2 of 2"],
+        ["lstm", "differs", "0 of 2"],
+    ]
     assert sum(line.startswith("- output 'y'") for line in lines) == 2
 
 
@@ -79,7 +82,9 @@ def test_speed(compare: Compare, product: Path) -> None:
 def test_peak_memory_is_that_of_the_session(product: Path, tmp_path: Path) -> None:
     """Not of the process that started the measurement, which holds more here."""
     held = np.ones(500_000_000, np.uint8)
-    (octet, onnxruntime) = measure_speed(load_model(product), Batch("", {"x": np.ones((1, 16), np.float32)}), "all", [1], 5, tmp_path)
+    (octet, onnxruntime) = measure_speed(
+        load_model(product), Batch("", {"x": np.ones((1, 16), np.float32)}), "all", [1], 5, tmp_path
+    )
     assert 10 < octet.peak_memory_mb < 400 and 10 < onnxruntime.peak_memory_mb < 400
     assert held.all()
 

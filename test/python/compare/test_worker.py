@@ -58,7 +58,9 @@ def test_is_another_process_that_lives_on(worker: Worker, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("side", ["octet", "onnxruntime"])
-@pytest.mark.parametrize(("by", "how"), [(signal.SIGSEGV, "by SIGSEGV"), (signal.SIGABRT, "by SIGABRT"), (0, "with status 7")])
+@pytest.mark.parametrize(
+    ("by", "how"), [(signal.SIGSEGV, "by SIGSEGV"), (signal.SIGABRT, "by SIGABRT"), (0, "with status 7")]
+)
 def test_tells_who_ended_it_and_goes_on(
     worker: Worker, capfd: pytest.CaptureFixture[str], side: str, by: int, how: str
 ) -> None:

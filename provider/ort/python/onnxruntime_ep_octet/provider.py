@@ -49,10 +49,10 @@ def session(
 ) -> ort.InferenceSession:
     """An onnxruntime session in which Octet runs what it can, and onnxruntime's CPU provider the rest.
 
-    `options` are the provider's: threads, backend, accuracy, min_coverage, report, verbose, lstm_quantization (README.md
-    has the table); those not given come from the environment (OCTET_THREADS, ...). The provider is added to
-    `session_options`, which are meant for this one session. Raises where onnxruntime or Octet refuses the model or an
-    option: nothing falls back silently.
+    `options` are the provider's: threads, backend, accuracy, min_coverage, report, verbose, warmup, rowwise,
+    lstm_quantization (README.md has the table); those not given come from the environment (OCTET_THREADS, ...). The
+    provider is added to `session_options`, which are meant for this one session. Raises where onnxruntime or Octet
+    refuses the model or an option: nothing falls back silently.
     """
     ort = _onnxruntime()
     register()

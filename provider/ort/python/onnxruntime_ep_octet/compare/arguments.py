@@ -67,7 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     tables = parser.add_argument_group("operators")
     tables.add_argument("--operators", action="store_true", help="all operators of Octet over their case tables")
     tables.add_argument("--cases", type=int, default=10, metavar="N", help="of each group of a table, 0: all (10)")
-    tables.add_argument("--only", default="*", metavar="PATTERN", help="cases of these names, like 'com.microsoft.QGemm/*'")
+    tables.add_argument(
+        "--only", default="*", metavar="PATTERN", help="cases of these names, like 'com.microsoft.QGemm/*'"
+    )
     tables.add_argument("--time-limit", type=float, default=900, metavar="SECONDS", help="for all of them (900)")
     inputs = parser.add_argument_group("inputs")
     inputs.add_argument("--inputs", type=Path, action="append", default=[], metavar="FILE",
@@ -78,10 +80,16 @@ def _parser() -> argparse.ArgumentParser:
     inputs.add_argument("--range", type=_range, action="append", default=[], metavar="INPUT=LOW:HIGH",
                         help="of generated contents (floats -1:1, 8 bits all, other integers 0:1)")  # fmt: skip
     accuracy = parser.add_argument_group("accuracy")
-    accuracy.add_argument("--level", choices=["basic", "all"], default="basic", help="of onnxruntime's optimizer (basic)")
+    accuracy.add_argument(
+        "--level", choices=["basic", "all"], default="basic", help="of onnxruntime's optimizer (basic)"
+    )
     accuracy.add_argument("--tolerances", type=Path, metavar="YAML", help="what counts as the same; see below")
-    accuracy.add_argument("--min-coverage", type=float,
-                          help="least share of the quantized nodes that must run on Octet (all that it has kernels for)")  # fmt: skip
+    accuracy.add_argument(
+        "--min-coverage",
+        type=float,
+        metavar="SHARE",
+        help="of the quantized nodes, which must run on Octet (all that it has kernels for)",
+    )
     accuracy.add_argument("--per-node", action="store_true", help="each node with the same inputs on both sides")
     accuracy.add_argument("--no-judge", action="store_true", help="do not compute the definition in double precision")
     accuracy.add_argument("--save", type=Path, metavar="FOLDER", default=Path("octet-differences"),
@@ -104,7 +112,12 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     arguments = _parser().parse_args(argv)
     if bool(arguments.models) == arguments.operators:
         raise BadArgument("expected models, or --operators")
-    if arguments.batches < 1 or arguments.runs < 1 or arguments.cases < 0 or not 0 <= (arguments.min_coverage or 0) <= 1:
+    if (
+        arguments.batches < 1
+        or arguments.runs < 1
+        or arguments.cases < 0
+        or not 0 <= (arguments.min_coverage or 0) <= 1
+    ):
         raise BadArgument("--batches and --runs are at least 1, --cases at least 0, --min-coverage is from 0 to 1")
     if arguments.seed is None:
         arguments.seed = 0 if arguments.operators else int.from_bytes(os.urandom(3))

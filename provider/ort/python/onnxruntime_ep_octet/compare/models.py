@@ -65,7 +65,7 @@ def load_model(path: Path) -> Model:
 
 
 def check_names(paths: Sequence[Path], dims: Mapping[str, int], ranges: Mapping[str, tuple[float, float]]) -> None:
-    """Raises BadArgument where no model has what a name of --dim or --range means: it would be ignored in silence."""
+    """Raises BadArgument where no model has a name of --dim or --range, which would be ignored in silence."""
     if not dims and not ranges:
         return
     try:
@@ -77,7 +77,9 @@ def check_names(paths: Sequence[Path], dims: Mapping[str, int], ranges: Mapping[
     for option, given, known in (("--dim", dims, extents), ("--range", ranges, {value.name for value in values})):
         for name in given:
             if name not in known:
-                raise BadArgument(f"{option} {name}: the inputs have no such name, but {', '.join(sorted(known)) or 'none'}")
+                raise BadArgument(
+                    f"{option} {name}: the inputs have no such name, but {', '.join(sorted(known)) or 'none'}"
+                )
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,9 @@ def read_batch(model: Model, path: Path) -> Batch:
     return Batch(str(path), feeds)
 
 
-def generated_batch(model: Model, seed: int, dims: Mapping[str, int], ranges: Mapping[str, tuple[float, float]]) -> Batch:
+def generated_batch(
+    model: Model, seed: int, dims: Mapping[str, int], ranges: Mapping[str, tuple[float, float]]
+) -> Batch:
     """Contents drawn from types, shapes and ranges."""
     generator = np.random.default_rng(seed)
     feeds = {value.name: _drawn(value, generator, dims, ranges) for value in model.inputs()}

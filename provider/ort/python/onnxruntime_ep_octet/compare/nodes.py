@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
@@ -47,9 +46,11 @@ def compare_nodes(model: Model, batch: Batch, result: ModelResult, tolerances: T
             result.fail(f"node '{node.name}' ({node.operator}) differs by up to {node.max_abs:.3g}")
 
 
-def compare_single(single: Model, feeds: Arrays, model_name: str, tolerances: Tolerances, ended: str = "") -> NodeResult:
-    """A model of one of Octet's nodes, and perhaps Casts around it. `ended` tells how onnxruntime ended the process that
-    was to compute it: then the definition takes onnxruntime's place."""
+def compare_single(
+    single: Model, feeds: Arrays, model_name: str, tolerances: Tolerances, ended: str = ""
+) -> NodeResult:
+    """A model of one of Octet's nodes, and perhaps Casts around it. `ended` tells how onnxruntime ended the process
+    that was to compute it: then the definition takes onnxruntime's place."""
     node = next(node for node in single.proto.graph.node if node.name == single.name)
     attributes = {name: str(value) for name, value in attributes_of(node).items()}
     result = NodeResult(node.name, qualified(node), attributes, DIFFERENT)
@@ -180,5 +181,3 @@ def _info(name: str, values: Arrays) -> onnx.ValueInfoProto:
 
 def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "_" for c in name).strip("._") or "node"
-
-

@@ -57,7 +57,9 @@ def compare_operators(
         for path in table_files():
             cases = selection.draw(load_table(path))
             if cases:
-                table = _Table(ModelResult(path.stem, "", "", "none"), worker, tolerances, selection.seed, deadline, folder)
+                table = _Table(
+                    ModelResult(path.stem, "", "", "none"), worker, tolerances, selection.seed, deadline, folder
+                )
                 results.append(table.compare(cases, progress))
     return results
 

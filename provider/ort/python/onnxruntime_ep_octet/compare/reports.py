@@ -77,7 +77,13 @@ def render(report: Report, template: str, **extra: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": _number, "percent": _percent, "cell": _cell, "remark": _remark, "threads": _threads}
+    environment.filters |= {
+        "number": _number,
+        "percent": _percent,
+        "cell": _cell,
+        "remark": _remark,
+        "threads": _threads,
+    }
     environment.globals |= {"speedup": _speedup}
     return environment.get_template(template).render(report=report, **extra)
 

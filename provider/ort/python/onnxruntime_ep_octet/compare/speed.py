@@ -36,9 +36,7 @@ print(json.dumps([first, int(peak[1]) / 1024]))  # getrusage() would count what 
 """
 
 
-def measure_speed(
-    model: Model, batch: Batch, level: str, threads: list[int], runs: int, scratch: Path
-) -> list[Timing]:
+def measure_speed(model: Model, batch: Batch, level: str, threads: list[int], runs: int, scratch: Path) -> list[Timing]:
     """`runs` of each side and number of threads, in turns and BLOCKS repeated blocks."""
     timings = []
     for count in threads:
@@ -72,9 +70,7 @@ def _warm_up(call: Callable[[], object]) -> None:
 def _timing(side: str, threads: int, blocks: list[list[float]], first: float, memory: float) -> Timing:
     times = np.array(blocks).ravel()
     medians = [float(np.median(block)) for block in blocks]
-    return Timing(
-        side, threads, first, float(np.median(times)), float(np.percentile(times, 95)), medians, memory
-    )
+    return Timing(side, threads, first, float(np.median(times)), float(np.percentile(times, 95)), medians, memory)
 
 
 def _alone(model: Model, side: str, level: str, threads: int, batch: Batch, scratch: Path) -> tuple[float, float]:

@@ -59,7 +59,12 @@ def _outputs(model: ModelResult) -> Table:
         numbers = ["", "", "", ""]
         if measure:
             cosine = "" if measure.cosine is None else f"{measure.cosine:.6f}"
-            numbers = [f"{measure.differing}/{measure.elements}", f"{measure.max_abs:.3g}", f"{measure.max_rel:.3g}", cosine]
+            numbers = [
+                f"{measure.differing}/{measure.elements}",
+                f"{measure.max_abs:.3g}",
+                f"{measure.max_rel:.3g}",
+                cosine,
+            ]
         nearer = output.verdict.nearer if output.verdict else ""
         table.add_row(escape(output.name), escape(output.batch), output.status, *numbers, nearer)
     return table
@@ -72,7 +77,9 @@ def _show_nodes(model: ModelResult, console: Console) -> None:
     console.print("  nodes: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
     refused = sum(bool(node.refusal) for node in model.nodes)
     if refused:
-        console.print(f"  {refused} of them give no result in onnxruntime, and are compared with the definition", style="dim")
+        console.print(
+            f"  {refused} of them give no result in onnxruntime, and are compared with the definition", style="dim"
+        )
     first = next((node for node in model.nodes if node.status == DIFFERENT), None)
     if first:
         nearer = f"; nearer to the definition: {first.verdict.nearer}" if first.verdict else ""

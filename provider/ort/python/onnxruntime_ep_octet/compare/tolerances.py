@@ -1,15 +1,15 @@
 """What counts as the same: defaults, and a YAML file.
 
-    default:
-      float: {atol: 1.0e-5, rtol: 1.0e-4}     # |octet - onnxruntime| <= atol + rtol * |onnxruntime|
-      steps: 1                                 # of 8-bit values; other integers must be equal
-    rules:      # of an operator, node, output, model or version of onnxruntime; the last that fits wins; names may hold
-                # * and ?, or be lists
-      - {output: "logits", float: {atol: 1.0e-3, rtol: 0}}
-      - {operator: "com.microsoft.QLinearAdd", node: "/encoder/*", steps: 0}
-    known_differences:                         # reported by name, not counted as differences
-      - {name: "saturation", operator: "MatMulInteger", reason: "onnxruntime saturates u8 x s8 without VNNI"}
-      - {name: "rounding", operator: "QuantizeLinear", onnxruntime: "1.24.*", reason: "mended in 1.32"}
+default:
+  float: {atol: 1.0e-5, rtol: 1.0e-4}     # |octet - onnxruntime| <= atol + rtol * |onnxruntime|
+  steps: 1                                 # of 8-bit values; other integers must be equal
+rules:      # of an operator, node, output, model or version of onnxruntime; the last that fits wins; names may hold
+            # * and ?, or be lists
+  - {output: "logits", float: {atol: 1.0e-3, rtol: 0}}
+  - {operator: "com.microsoft.QLinearAdd", node: "/encoder/*", steps: 0}
+known_differences:                         # reported by name, not counted as differences
+  - {name: "saturation", operator: "MatMulInteger", reason: "onnxruntime saturates u8 x s8 without VNNI"}
+  - {name: "rounding", operator: "QuantizeLinear", onnxruntime: "1.24.*", reason: "mended in 1.32"}
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class _Rule:
 
     def fits(self, place: Place) -> bool:
         return all(
-            any(fnmatchcase(getattr(place, key), pattern) for pattern in patterns) for key, patterns in self.place.items()
+            any(fnmatchcase(getattr(place, key), pattern) for pattern in patterns)
+            for key, patterns in self.place.items()
         )
 
 
@@ -99,7 +100,10 @@ def read_tolerances(path: Path) -> Tolerances:
     return Tolerances(
         replace(Tolerance(), **reader.change(content.get("default", {}), "default")),
         [reader.rule(rule, f"rules[{i}]") for i, rule in enumerate(reader.items(content, "rules"))],
-        [reader.known(rule, f"known_differences[{i}]") for i, rule in enumerate(reader.items(content, "known_differences"))],
+        [
+            reader.known(rule, f"known_differences[{i}]")
+            for i, rule in enumerate(reader.items(content, "known_differences"))
+        ],
     )
 
 

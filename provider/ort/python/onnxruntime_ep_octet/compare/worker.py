@@ -1,7 +1,7 @@
 """Work in a process of its own: what breaks that process does not break the program.
 
-onnxruntime's kernels end the process for some models (LSTM of an empty batch, some left out inputs), so that every session
-of a comparison lives in such a process.
+onnxruntime's kernels end the process for some models (LSTM of an empty batch, some left out inputs), so that every
+session of a comparison lives in such a process.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class Worker:
     def __enter__(self) -> Worker:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.stop()
 
     def call(self, function: Callable[..., Any], *arguments: Any, seconds: float | None = None) -> Any:
