@@ -21,8 +21,8 @@ class EigenProduct final : public Product {
       : Product("Eigen::GEMM<float>", 128, std::min<std::int64_t>(vector::padded_n(request.n), 512), 20),
         k_(request.k) {}
 
-  void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc,
-           std::int64_t acc_stride) const override {
+  void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b,
+           const std::int32_t* start, std::int32_t* acc, std::int64_t acc_stride) const override {
     const std::int64_t depth = std::min(k_, kDepth);
     Layout layout;
     const auto floats = [](std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); };
@@ -43,7 +43,8 @@ class EigenProduct final : public Product {
         for (std::int64_t n = 0; n < columns; ++n) {
           const auto sum = static_cast<std::uint32_t>(static_cast<std::int32_t>(y(m, n)));
           std::int32_t& target = acc[m * acc_stride + n];
-          target = static_cast<std::int32_t>(begin == 0 ? sum : static_cast<std::uint32_t>(target) + sum);
+          const std::int32_t before = begin > 0 ? target : start ? start[n] : 0;
+          target = static_cast<std::int32_t>(static_cast<std::uint32_t>(before) + sum);
         }
     }
   }

@@ -171,21 +171,33 @@ class OnednnProduct final : public Product {
     primitives_.push_back({first->key(), std::move(first)});
   }
 
-  void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc,
-           std::int64_t acc_stride) const override {
+  void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b,
+           const std::int32_t* start, std::int32_t* acc, std::int64_t acc_stride) const override {
     const std::int64_t tail = rows % kRowStep;
     const std::int64_t whole = rows - tail;
     if (whole > 0) primitive({whole, columns, k_, acc_stride})->run(a, b, acc);
-    if (tail == 0) return;
-    a += whole * k_;
-    acc += whole * acc_stride;
-    if (tail < kFewRows)
-      vector::kernels().matmul.product(tail, columns, k_, a, b, acc, acc_stride);
-    else
-      run_padded(tail, columns, a, b, acc, acc_stride);
+    if (tail > 0) run_tail(tail, columns, a + whole * k_, b, acc + whole * acc_stride, acc_stride);
+    if (start == nullptr) return;
+    vector::EpilogueTile begun{};
+    begun.rows = rows;
+    begun.columns = columns;
+    begun.acc = acc;
+    begun.acc_stride = acc_stride;
+    begun.y = acc;
+    begun.y_stride = acc_stride;
+    begun.column_term = start;
+    vector::kernels().matmul.epilogue_s32(begun);
   }
 
  private:
+  void run_tail(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc,
+                std::int64_t acc_stride) const {
+    if (rows < kFewRows)
+      vector::kernels().matmul.product({rows, columns, k_, a, k_, b, acc, acc_stride, nullptr, 0, {}});
+    else
+      run_padded(rows, columns, a, b, acc, acc_stride);
+  }
+
   void run_padded(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b,
                   std::int32_t* acc, std::int64_t acc_stride) const {
     const std::int64_t stride = vector::padded_n(columns);

@@ -49,6 +49,29 @@ struct PlainWeights {
   std::uint8_t flip;
 };
 
+/// Bytes that are wanted soon: brought into the cache, a line of each row, while something else is computed.
+struct Ahead {
+  const std::uint8_t* first;
+  std::int64_t stride;
+  std::int64_t rows;  ///< 0: nothing is
+};
+
+/// A tile of sums over k, from packed weights:
+///   acc[m][n] = start[m][n] + sum of a[m][k] * b[k][n]      (modulo 2^32)
+struct ProductTile {
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t k;
+  const std::uint8_t* a;
+  std::int64_t a_stride;
+  const std::int8_t* b;
+  std::int32_t* acc;  ///< nothing past `columns` is written
+  std::int64_t acc_stride;
+  const std::int32_t* start;  ///< null: zeros; may be acc
+  std::int64_t start_stride;  ///< 0: the same for every row
+  Ahead ahead;
+};
+
 /// What an output column needs of the operands' quantization parameters, for one row's (or every row's) values of A. A
 /// stride is 0 (one value for every column) or 1.
 struct ColumnParameters {
@@ -67,11 +90,9 @@ struct ColumnParameters {
 };
 
 struct MatMulKernels {
-  /// acc[rows][columns] = a[rows][k] * b, for packed b; nothing past `columns` is written.
-  void (*product)(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a, const std::int8_t* b,
-                  std::int32_t* acc, std::int64_t acc_stride);
-  /// The same for weights that are not packed, where few rows do not pay for packing; also sets column_sum[n] to the
-  /// sum of column n. False, with nothing done, on instruction sets that have no such loop.
+  void (*product)(const ProductTile& tile);
+  /// acc[rows][columns] = a[rows][k] * b for weights that are not packed, where few rows do not pay for packing; also
+  /// sets column_sum[n] to the sum of column n. False, with nothing done, on instruction sets that have no such loop.
   bool (*plain_product)(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a,
                         const PlainWeights& weights, std::int32_t* acc, std::int64_t acc_stride,
                         std::int32_t* column_sum);

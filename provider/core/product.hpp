@@ -15,25 +15,25 @@ struct ProductRequest {
   std::int64_t m;  ///< rows that share the weights
   std::int64_t n;
   std::int64_t k;               ///< at least 1
-  bool weights_of_run = false;  ///< row-major, to be packed in each run or to be read as they are
+  bool weights_of_run = false;  ///< row-major, to be packed in each run
 };
 
 /// Immutable; run() may be called by many threads.
 class Product {
  public:
   virtual ~Product() = default;
-  /// acc[rows][columns] = a[rows][k] * b, exact modulo 2^32; rows of `a` lie k apart, rows of acc acc_stride. `b`
-  /// points to the first packed column (primitives/vector/matmul_kernels.hpp). Writes nothing past `columns`.
+  /// acc[rows][columns] = start[columns] + a[rows][k] * b, exact modulo 2^32; rows of `a` lie k apart, rows of acc
+  /// acc_stride. `b` points to the first packed column (primitives/vector/matmul_kernels.hpp); without `start` (null)
+  /// sums begin at zero. Writes nothing past `columns`.
   virtual void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b,
-                   std::int32_t* acc, std::int64_t acc_stride) const = 0;
+                   const std::int32_t* start, std::int32_t* acc, std::int64_t acc_stride) const = 0;
 
-  /// The same from weights that are not packed, with their column sums. False, with nothing done, where the backend has
-  /// no such loop or the rows are enough to pay for packing.
-  virtual bool run_plain(std::int64_t /*rows*/, std::int64_t /*columns*/, const std::uint8_t* /*a*/,
+  /// True where products of so many rows had better take weights that come with the run as they are.
+  virtual bool reads_plain(std::int64_t /*rows*/) const noexcept { return false; }
+  /// The same sums, from zero, of such weights, and the sums of their columns. Only where reads_plain(rows).
+  virtual void run_plain(std::int64_t /*rows*/, std::int64_t /*columns*/, const std::uint8_t* /*a*/,
                          const vector::PlainWeights& /*weights*/, std::int32_t* /*acc*/, std::int64_t /*acc_stride*/,
-                         std::int32_t* /*column_sum*/) const {
-    return false;
-  }
+                         std::int32_t* /*column_sum*/) const {}
 
   const std::string& implementation() const noexcept { return implementation_; }
   /// The tile that suits the backend best: run() is asked for no more rows and columns than these at a time.

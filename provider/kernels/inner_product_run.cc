@@ -163,7 +163,7 @@ void InnerProductState::multiply(const Run& run, Range rows, const QuantizedColu
     const std::int64_t length = pieces_.length(piece);
     const std::uint8_t* a = run.quantized + run.rows * pieces_.begin(piece) + rows.begin * length;
     const Product& product = piece + 1 < pieces_.count() ? *products_.front() : *products_.back();
-    product.run(height, width, a, weights.packed(piece, columns.begin), acc, column_block_);
+    product.run(height, width, a, weights.packed(piece, columns.begin), nullptr, acc, column_block_);
   };
   if (pieces_.count() == 0) std::fill_n(acc, height * column_block_, 0);
   if (pieces_.count() == 1) product_of(0);

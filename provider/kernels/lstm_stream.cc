@@ -232,7 +232,7 @@ void LstmStream::multiply_inputs(std::uint32_t part) {
       float* gates = gates_ + m * shape.columns() + n;
       auto* acc = reinterpret_cast<std::int32_t*>(gates);
       if (product)
-        product->run(rows, columns, input_ + m * shape.input, task_.w.packed + n * padded_k(shape.input), acc,
+        product->run(rows, columns, input_ + m * shape.input, task_.w.packed + n * padded_k(shape.input), nullptr, acc,
                      shape.columns());
       else
         for (std::int64_t i = 0; i < rows; ++i) std::fill_n(acc + i * shape.columns(), columns, 0);
@@ -290,7 +290,7 @@ void LstmStream::multiply_states(std::int64_t row, std::int64_t rows, Range colu
       continue;
     }
     task_.state_product->run(rows, std::min(block, columns.end - n), state_ + row * task_.shape.hidden,
-                             task_.r.packed + n * padded_k(task_.shape.hidden), tile + (n - columns.begin),
+                             task_.r.packed + n * padded_k(task_.shape.hidden), nullptr, tile + (n - columns.begin),
                              layout_.tile_columns);
   }
 }

@@ -67,6 +67,7 @@ MatMulPlan::MatMulPlan(const MatMulNode& node, const PlanRequest& request, MatMu
       y_(request.outputs[0]),
       weights_(std::move(weights)),
       product_(std::move(product.chosen)),
+      plain_(product_ && !weights_ && !node_.transpose_b && product_->reads_plain(shape_.m)),
       epilogue_(epilogue_for(y_.dtype)) {
   const auto info = [&](std::size_t port) {
     return port < request.inputs.size() ? request.inputs[port] : TensorInfo();
@@ -221,8 +222,11 @@ void MatMulPlan::run(const Call& call, const TensorView* inputs, const TensorVie
   run.y = outputs[0].data;
   read_parameters(inputs, memory.bytes() + parameters, run);
   arrange_activations(call, inputs, memory.bytes() + activations, run);
-  run.sums_are_final = y_.dtype == DataType::int32 && a_zero_point_.stride == 0 && a_zero_point_.offsets.empty() &&
-                       *run.a_zero_point == 0 && run.b_zero_point_is_zero;
+  if (y_.dtype == DataType::int32 && a_zero_point_.one_value() && run.b_zero_point_is_zero) {
+    const bool has_terms = *run.a_zero_point != 0;
+    run.begins_with_terms = has_terms && weights_;
+    run.sums_are_final = !has_terms || run.begins_with_terms;
+  }
   const Grid grid = cut(call);
   parallel_for(call, grid.batches * grid.columns * grid.rows, [&](std::size_t i) { run_part(run, part_of(grid, i)); });
 }
@@ -231,12 +235,11 @@ void MatMulPlan::run_part(const Operands& run, const Part& part) const {
   const std::int64_t row_block = product_ ? product_->row_block() : 64;
   const std::int64_t column_block = product_ ? product_->column_block() : 512;
   Tile tile(std::min(row_block, part.rows.end - part.rows.begin),
-            std::min(column_block, part.columns.end - part.columns.begin), weights_ ? 0 : padded_k(shape_.k));
+            std::min(column_block, part.columns.end - part.columns.begin), weights_ || plain_ ? 0 : padded_k(shape_.k));
   for (std::int64_t matrix = part.matrices.begin; matrix < part.matrices.end; ++matrix)
     for (std::int64_t n = part.columns.begin; n < part.columns.end; n += column_block) {
       const Range columns{n, std::min(n + column_block, part.columns.end)};
       const std::int8_t* b = nullptr;
-      bool has_columns = false;
       for (std::int64_t m = part.rows.begin; m < part.rows.end; m += row_block) {
         const Range rows{m, std::min(m + row_block, part.rows.end)};
         std::int32_t* acc = tile.acc;
@@ -245,27 +248,26 @@ void MatMulPlan::run_part(const Operands& run, const Part& part) const {
           acc = static_cast<std::int32_t*>(run.y) + (matrix * shape_.m + m) * shape_.n + n;
           stride = shape_.n;
         }
-        if (!multiply_plain(run, tile, matrix, rows, columns, acc, stride)) {
-          if (b == nullptr) b = packed_columns(run, tile, matrix, columns);
-          multiply(run, matrix, rows, columns, b, acc, stride);
-        }
-        if (!has_columns && !per_row_) prepare_columns(run, tile, matrix, 0, columns);
-        has_columns = true;
+        const bool first = m == part.rows.begin;
+        if (plain_)
+          multiply_plain(run, tile, matrix, rows, columns, acc, stride);
+        else if (first)
+          b = packed_columns(run, tile, matrix, columns);
+        if (first && !per_row_) prepare_columns(run, tile, matrix, 0, columns);
+        if (!plain_) multiply(run, tile, matrix, rows, columns, b, acc, stride);
         if (!run.sums_are_final) finish_rows(run, tile, matrix, rows, columns, acc, stride);
       }
     }
 }
 
-// Few rows of weights that come with the run: read as they are.
-bool MatMulPlan::multiply_plain(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
+void MatMulPlan::multiply_plain(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
                                 std::int32_t* acc, std::int64_t acc_stride) const {
-  if (weights_ || !product_ || node_.transpose_b || rows.end - rows.begin != shape_.m) return false;
   const std::int64_t b_matrix = shape_.b_index[static_cast<std::size_t>(matrix)];
   const vector::PlainWeights weights{run.b + b_matrix * shape_.k * shape_.n + columns.begin, shape_.n,
                                      static_cast<std::uint8_t>(b_type_ == DataType::uint8 ? 0x80 : 0)};
+  product_->run_plain(rows.end - rows.begin, columns.end - columns.begin, rows_of_a(run, matrix, rows), weights, acc,
+                      acc_stride, tile.packed_sums);
   tile.column_sum = tile.packed_sums;
-  return product_->run_plain(rows.end - rows.begin, columns.end - columns.begin, rows_of_a(run, matrix, rows), weights,
-                             acc, acc_stride, tile.packed_sums);
 }
 
 // The packed weights of these columns, with tile.column_sum set.
@@ -289,11 +291,12 @@ const std::uint8_t* MatMulPlan::rows_of_a(const Operands& run, std::int64_t matr
   return run.a + (shape_.a_index[static_cast<std::size_t>(matrix)] * shape_.m + rows.begin) * shape_.k;
 }
 
-void MatMulPlan::multiply(const Operands& run, std::int64_t matrix, Range rows, Range columns, const std::int8_t* b,
-                          std::int32_t* acc, std::int64_t acc_stride) const {
+void MatMulPlan::multiply(const Operands& run, const Tile& tile, std::int64_t matrix, Range rows, Range columns,
+                          const std::int8_t* b, std::int32_t* acc, std::int64_t acc_stride) const {
   const std::int64_t count = columns.end - columns.begin;
+  const std::int32_t* start = run.begins_with_terms ? tile.column_term : nullptr;
   if (product_)
-    product_->run(rows.end - rows.begin, count, rows_of_a(run, matrix, rows), b, acc, acc_stride);
+    product_->run(rows.end - rows.begin, count, rows_of_a(run, matrix, rows), b, start, acc, acc_stride);
   else
     for (std::int64_t i = 0; i < rows.end - rows.begin; ++i) std::fill_n(acc + i * acc_stride, count, 0);
 }

@@ -36,12 +36,12 @@ class MatMulPlan final : public Plan {
   Grid cut(const Call& call) const;
   Part part_of(const Grid& grid, std::size_t i) const;
   void run_part(const Operands& run, const Part& part) const;
-  bool multiply_plain(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
+  void multiply_plain(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
                       std::int32_t* acc, std::int64_t acc_stride) const;
   const std::int8_t* packed_columns(const Operands& run, Tile& tile, std::int64_t matrix, Range columns) const;
   const std::uint8_t* rows_of_a(const Operands& run, std::int64_t matrix, Range rows) const;
-  void multiply(const Operands& run, std::int64_t matrix, Range rows, Range columns, const std::int8_t* b,
-                std::int32_t* acc, std::int64_t acc_stride) const;
+  void multiply(const Operands& run, const Tile& tile, std::int64_t matrix, Range rows, Range columns,
+                const std::int8_t* b, std::int32_t* acc, std::int64_t acc_stride) const;
   void prepare_columns(const Operands& run, const Tile& tile, std::int64_t matrix, std::int64_t row,
                        Range columns) const;
   void finish_rows(const Operands& run, Tile& tile, std::int64_t matrix, Range rows, Range columns,
@@ -62,6 +62,7 @@ class MatMulPlan final : public Plan {
   bool has_c_ = false;
   std::shared_ptr<const PackedWeights> weights_;
   std::unique_ptr<Product> product_;  ///< null where K is 0
+  bool plain_;                        ///< it takes the weights of a run as they are
   void (*epilogue_)(const vector::EpilogueTile&);
 };
 

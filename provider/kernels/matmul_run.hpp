@@ -19,7 +19,8 @@ struct MatMulPlan::Operands {
   const std::int32_t* a_zero_point = nullptr;
   const std::int32_t* b_zero_point = nullptr;
   bool b_zero_point_is_zero = false;
-  bool sums_are_final = false;  // nothing is left to do after the product
+  bool begins_with_terms = false;  // the sums begin at the column terms
+  bool sums_are_final = false;     // nothing is left to do after the product
   float y_scale = 0;
   std::int32_t y_zero_point = 0;
 };

@@ -78,7 +78,7 @@ TEST_P(Sizes, ProductsAreExactAndStayInside) {
       const Packed packed = pack(table->matmul, b, k, n, false, 0);
       const std::int64_t stride = n + 3;
       std::vector<std::int32_t> acc(static_cast<std::size_t>(rows * stride), 77);
-      table->matmul.product(rows, n, k, a.data(), packed.bytes.data(), acc.data(), stride);
+      table->matmul.product({rows, n, k, a.data(), k, packed.bytes.data(), acc.data(), stride, nullptr, 0, {}});
       for (std::int64_t m = 0; m < rows; ++m)
         for (std::int64_t j = 0; j < stride; ++j) {
           std::int32_t expected = j < n ? 0 : 77;
@@ -89,6 +89,34 @@ TEST_P(Sizes, ProductsAreExactAndStayInside) {
               << table->isa << " rows=" << rows << " at " << m << "," << j;
         }
     }
+  }
+}
+
+// Sums begin where they are told, also at those of the rows of k before; what is fetched ahead changes nothing.
+TEST_P(Sizes, ProductsGoOnFromOtherSums) {
+  const std::int64_t k = std::get<0>(GetParam()), n = std::get<1>(GetParam()), rows = 8, depth = k + 5;
+  const auto b = random_bytes(static_cast<std::size_t>(k * n), 8);
+  const auto a = random_bytes(static_cast<std::size_t>(rows * depth), 9);
+  std::vector<std::int32_t> terms(static_cast<std::size_t>(n));
+  for (std::size_t j = 0; j < terms.size(); ++j) terms[j] = static_cast<std::int32_t>(j * 0x4C957F2DU);
+  for (const auto* table : test::vector_tables()) {
+    const Packed packed = pack(table->matmul, b, k, n, false, 0);
+    std::vector<std::int32_t> product(static_cast<std::size_t>(rows * n)), acc(product.size() + 1, 77);
+    vector::ProductTile tile{rows, n, k, a.data(), depth, packed.bytes.data(), product.data(), n, nullptr, 0, {}};
+    table->matmul.product(tile);
+    tile.acc = acc.data();
+    tile.start = terms.data();
+    tile.ahead = {b.data(), n, k};
+    table->matmul.product(tile);
+    tile.start = tile.acc;
+    tile.start_stride = n;
+    table->matmul.product(tile);
+    for (std::size_t i = 0; i < product.size(); ++i) {
+      const auto once = static_cast<std::uint32_t>(product[i]);
+      const auto term = static_cast<std::uint32_t>(terms[i % terms.size()]);
+      ASSERT_EQ(static_cast<std::uint32_t>(acc[i]), term + once + once) << table->isa << " at " << i;
+    }
+    ASSERT_EQ(acc.back(), 77) << table->isa;
   }
 }
 
@@ -103,7 +131,7 @@ TEST_P(Sizes, PlainProductsEqualPackedOnes) {
         const Packed packed = pack(table->matmul, b, k, n, false, flip);
         std::vector<std::int32_t> expected(static_cast<std::size_t>(rows * n)), acc(expected.size() + 1, 77);
         std::vector<std::int32_t> sums(static_cast<std::size_t>(n) + 1, 77);
-        table->matmul.product(rows, n, k, a.data(), packed.bytes.data(), expected.data(), n);
+        table->matmul.product({rows, n, k, a.data(), k, packed.bytes.data(), expected.data(), n, nullptr, 0, {}});
         if (!table->matmul.plain_product(rows, n, k, a.data(), {b.data(), n, flip}, acc.data(), n, sums.data()))
           continue;
         ASSERT_EQ(acc.back(), 77);
@@ -118,6 +146,32 @@ TEST_P(Sizes, PlainProductsEqualPackedOnes) {
 INSTANTIATE_TEST_SUITE_P(All, Sizes,
                          testing::Combine(testing::Values(1, 2, 3, 4, 5, 31, 63, 64, 65, 130, 257),
                                           testing::Values(1, 3, 8, 15, 16, 17, 63, 64, 65, 130)));
+
+// Weights as they come, in pieces of k, give the sums of those that are packed first.
+TEST(WeightsOfTheRun, AreMultipliedAsPackedOnes) {
+  const vector::MatMulKernels& loops = vector::kernels().matmul;
+  for (const std::int64_t k : {1, 63, 384, 385, 1000})
+    for (const std::int64_t n : {1, 63, 64, 200})
+      for (const std::int64_t rows : {1, 4, 16, 48})
+        for (const std::uint8_t flip : {0, 0x80}) {
+          // Exactly as large as it says: a read past the end is a sanitizer's business.
+          const auto b = random_bytes(static_cast<std::size_t>(k * n), 10);
+          const auto a = random_bytes(static_cast<std::size_t>(rows * k), 11);
+          const Packed packed = pack(loops, b, k, n, false, flip);
+          std::vector<std::int32_t> expected(static_cast<std::size_t>(rows * n)), acc(expected.size() + 1, 77);
+          std::vector<std::int32_t> sums(static_cast<std::size_t>(n) + 1, 77);
+          loops.product({rows, n, k, a.data(), k, packed.bytes.data(), expected.data(), n, nullptr, 0, {}});
+          auto offered = core::offer_vector_product({rows, n, k, true});
+          const auto& product = std::get<std::unique_ptr<core::Product>>(offered);
+          ASSERT_TRUE(product->reads_plain(rows));
+          product->run_plain(rows, n, a.data(), {b.data(), n, flip}, acc.data(), n, sums.data());
+          ASSERT_EQ(acc.back(), 77);
+          ASSERT_EQ(sums.back(), 77);
+          acc.pop_back();
+          ASSERT_EQ(acc, expected) << "rows=" << rows << " k=" << k << " n=" << n;
+          for (std::size_t j = 0; j + 1 < sums.size(); ++j) ASSERT_EQ(sums[j], packed.sums[j]);
+        }
+}
 
 // oneDNN's own packing of the same weights gives the same bytes: its primitives may read ours.
 TEST(PackedLayout, IsOneDnnsTag) {
@@ -162,7 +216,9 @@ TEST(CutProducts, EqualWholeOnes) {
   const Packed packed = pack(vector::kernels().matmul, b, k, n, false, 0);
   const core::ProductRequest request{m, n, k};
   std::vector<std::int32_t> whole(static_cast<std::size_t>(m * n));
-  vector::kernels().matmul.product(m, n, k, a.data(), packed.bytes.data(), whole.data(), n);
+  std::vector<std::int32_t> start(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < start.size(); ++i) start[i] = static_cast<std::int32_t>(i * 0x3C6EF35FU);
+  vector::kernels().matmul.product({m, n, k, a.data(), k, packed.bytes.data(), whole.data(), n, start.data(), 0, {}});
   for (const auto& offer : {core::offer_onednn_product, core::offer_vector_product, core::offer_eigen_product}) {
     auto offered = offer(request);
     const auto* product = std::get_if<std::unique_ptr<core::Product>>(&offered);
@@ -172,7 +228,8 @@ TEST(CutProducts, EqualWholeOnes) {
     }
     for (const std::int64_t begin : {0, 64, 256}) {
       std::vector<std::int32_t> part(whole.size(), -1);
-      (*product)->run(m, n - begin, a.data(), packed.bytes.data() + begin * padded_k(k), part.data() + begin, n);
+      (*product)->run(m, n - begin, a.data(), packed.bytes.data() + begin * padded_k(k), start.data() + begin,
+                      part.data() + begin, n);
       for (std::int64_t i = 0; i < m * n; ++i)
         ASSERT_EQ(part[static_cast<std::size_t>(i)], i % n < begin ? -1 : whole[static_cast<std::size_t>(i)])
             << (*product)->implementation() << " from column " << begin << " at " << i;

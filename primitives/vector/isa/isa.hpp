@@ -11,9 +11,7 @@
 namespace octet::vector::OCTET_ISA {
 
 // product.cc
-void product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a, const std::int8_t* b,
-             std::int32_t* acc, std::int64_t acc_stride);
-
+void product(const ProductTile& tile);
 bool plain_product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a,
                    const PlainWeights& weights, std::int32_t* acc, std::int64_t acc_stride, std::int32_t* column_sum);
 

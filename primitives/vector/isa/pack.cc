@@ -9,16 +9,73 @@ namespace {
 
 constexpr std::int64_t kGroup = 4;
 
-// One group of 4 rows x 64 columns of a row-major matrix, all of it there.
+// Adds 4 weights of each column: products with 1. Without VNNI in exact 16-bit pairs (|w0 + w1| <= 256).
 #if defined(__AVX512BW__)
-void pack_rows(const std::uint8_t* b, std::int64_t row_stride, std::uint8_t flip, std::int8_t* packed) {
-  const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
-  const auto row = [&](int i) { return _mm512_xor_si512(_mm512_loadu_si512(b + i * row_stride), flips); };
+__m512i add_weights(__m512i sums, __m512i weights) {
+#if defined(__AVX512VNNI__)
+  return _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(1), weights);
+#else
+  const __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi8(1), weights);
+  return _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+#endif
+}
+
+struct ColumnSums {
+  __m512i part[4] = {};
+
+  void add(int v, __m512i weights) { part[v] = add_weights(part[v], weights); }
+  void add(const std::int8_t* group) {
+    for (int v = 0; v < 4; ++v) add(v, _mm512_loadu_si512(group + 64 * v));
+  }
+  void store(std::int32_t* sums) const {
+    for (int v = 0; v < 4; ++v) _mm512_storeu_si512(sums + 16 * v, part[v]);
+  }
+};
+
+// One group: row(i) gives 64 weights.
+template <class Row>
+void pack_group(const Row& row, std::int8_t* packed, ColumnSums& sums) {
   const Interleaved columns = in_order(interleave(row(0), row(1), row(2), row(3)));
-  for (int v = 0; v < 4; ++v) _mm512_storeu_si512(packed + 64 * v, columns.part[v]);
+  for (int v = 0; v < 4; ++v) {
+    _mm512_storeu_si512(packed + 64 * v, columns.part[v]);
+    sums.add(v, columns.part[v]);
+  }
+}
+
+// The groups of k rows of up to 64 columns of a row-major matrix; what is not there becomes zeros.
+void pack_rows(const std::uint8_t* b, std::int64_t row_stride, std::int64_t k, std::int64_t columns, std::uint8_t flip,
+               std::int8_t* packed, ColumnSums& sums) {
+  const __mmask64 mask = columns >= kColumnBlock ? ~__mmask64{0} : (__mmask64{1} << columns) - 1;
+  const __m512i flips = _mm512_maskz_set1_epi8(mask, static_cast<char>(flip));
+  std::int64_t i = 0;
+  if (columns >= kColumnBlock)
+    for (; i + kGroup <= k; i += kGroup)
+      pack_group([&](int m) { return _mm512_xor_si512(_mm512_loadu_si512(b + (i + m) * row_stride), flips); },
+                 packed + i * kColumnBlock, sums);
+  const auto some = [&](int m) {
+    if (i + m >= k) return _mm512_setzero_si512();
+    return _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, b + (i + m) * row_stride), flips);
+  };
+  for (; i < k; i += kGroup) pack_group(some, packed + i * kColumnBlock, sums);
 }
 #else
-void pack_rows(const std::uint8_t* b, std::int64_t row_stride, std::uint8_t flip, std::int8_t* packed) {
+struct ColumnSums {
+  __m256i part[8] = {};
+
+  void add(const std::int8_t* group) {
+    for (int v = 0; v < 8; ++v) {
+      const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group + 32 * v));
+      const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), weights);
+      part[v] = _mm256_add_epi32(part[v], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    }
+  }
+  void store(std::int32_t* sums) const {
+    for (int v = 0; v < 8; ++v) _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + 8 * v), part[v]);
+  }
+};
+
+// One group of 4 rows x 64 columns.
+void pack_group(const std::uint8_t* b, std::int64_t row_stride, std::uint8_t flip, std::int8_t* packed) {
   const __m128i flips = _mm_set1_epi8(static_cast<char>(flip));
   for (int n = 0; n < kColumnBlock; n += 16) {
     const auto row = [&](int i) {
@@ -35,9 +92,31 @@ void pack_rows(const std::uint8_t* b, std::int64_t row_stride, std::uint8_t flip
     _mm_storeu_si128(target + 3, _mm_unpackhi_epi16(high01, high23));
   }
 }
+
+// The groups of k rows of up to 64 columns of a row-major matrix; what is not there becomes zeros.
+void pack_rows(const std::uint8_t* b, std::int64_t row_stride, std::int64_t k, std::int64_t columns, std::uint8_t flip,
+               std::int8_t* packed, ColumnSums& sums) {
+  constexpr std::int64_t kBehind = 8 * kGroup;  // sums are taken of what the caches have received
+  for (std::int64_t i = 0; i < k; i += kGroup) {
+    std::int8_t* group = packed + i * kColumnBlock;
+    if (columns >= kColumnBlock && i + kGroup <= k) {
+      pack_group(b + i * row_stride, row_stride, flip, group);
+    } else {
+      std::uint8_t whole[kGroup * kColumnBlock];
+      __builtin_memset(whole, flip, sizeof whole);
+      for (std::int64_t m = 0; m < kGroup && i + m < k; ++m)
+        __builtin_memcpy(whole + m * kColumnBlock, b + (i + m) * row_stride, static_cast<std::size_t>(columns));
+      pack_group(whole, kColumnBlock, flip, group);
+    }
+    if (i >= kBehind) sums.add(group - kBehind * kColumnBlock);
+  }
+  const std::int64_t groups = (k + kGroup - 1) / kGroup * kGroup;
+  for (std::int64_t i = groups > kBehind ? groups - kBehind : 0; i < groups; i += kGroup)
+    sums.add(packed + i * kColumnBlock);
+}
 #endif
 
-// The same of a matrix that is given transposed: a column's 4 weights are neighbours.
+// A whole group of a matrix that is given transposed: a column's 4 weights are neighbours.
 void pack_columns(const std::uint8_t* b, std::int64_t column_stride, std::uint8_t flip, std::int8_t* packed) {
   const std::uint32_t flips = flip * 0x01010101U;
   for (std::int64_t n = 0; n < kColumnBlock; ++n) {
@@ -48,7 +127,7 @@ void pack_columns(const std::uint8_t* b, std::int64_t column_stride, std::uint8_
   }
 }
 
-// A group that has fewer rows or columns, or other strides.
+// A group of any strides that has fewer rows or columns.
 void pack_edge(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t rows,
                std::int64_t columns, std::uint8_t flip, std::int8_t* packed) {
   for (std::int64_t n = 0; n < kColumnBlock; ++n)
@@ -59,52 +138,31 @@ void pack_edge(const std::uint8_t* b, std::int64_t row_stride, std::int64_t colu
     }
 }
 
-// The sums of a packed block's columns: products with 1, in exact 16-bit pairs (|w0 + w1| <= 256).
-void sum_columns(const std::int8_t* block, std::int64_t groups, std::int32_t* sums) {
-  const __m256i ones8 = _mm256_set1_epi8(1), ones16 = _mm256_set1_epi16(1);
-  constexpr int kVectors = 8;
-  __m256i totals[kVectors] = {};
-  for (std::int64_t i = 0; i < groups; ++i, block += kColumnBlock * kGroup)
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + v * 32));
-      totals[v] = _mm256_add_epi32(totals[v], _mm256_madd_epi16(_mm256_maddubs_epi16(ones8, weights), ones16));
-    }
-  for (int v = 0; v < kVectors; ++v) _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + v * 8), totals[v]);
-}
-
-// Whole blocks of a row-major matrix, row after row as memory has them: in columns of blocks each row would be a cache
-// line far from the last, which no hardware guesses. Returns the first row that is not packed.
-std::int64_t pack_whole_rows(const std::uint8_t* b, std::int64_t row_stride, std::int64_t k, std::int64_t blocks,
-                             std::uint8_t flip, std::int8_t* packed) {
-  const std::int64_t block_bytes = padded_k(k) * kColumnBlock;
-  std::int64_t i = 0;
-  for (; i + kGroup <= k; i += kGroup)
-    for (std::int64_t block = 0; block < blocks; ++block)
-      pack_rows(b + i * row_stride + block * kColumnBlock, row_stride, flip,
-                packed + block * block_bytes + i * kColumnBlock);
-  return i;
-}
-
 }  // namespace
 
 void pack(const std::uint8_t* b, std::int64_t row_stride, std::int64_t column_stride, std::int64_t k,
           std::int64_t columns, std::uint8_t flip, std::int8_t* packed, std::int32_t* column_sum) {
-  const std::int64_t whole_blocks = column_stride == 1 ? columns / kColumnBlock : 0;
-  const std::int64_t whole_rows = pack_whole_rows(b, row_stride, k, whole_blocks, flip, packed);
+  const std::int64_t groups = (k + kGroup - 1) / kGroup;
   for (std::int64_t n = 0; n < columns; n += kColumnBlock) {
     const std::int64_t block_columns = columns - n < kColumnBlock ? columns - n : kColumnBlock;
-    std::int8_t* block = packed + n * padded_k(k);
     const std::uint8_t* source = b + n * column_stride;
-    std::int64_t i = n < whole_blocks * kColumnBlock ? whole_rows : 0;
-    if (block_columns == kColumnBlock && row_stride == 1)
-      for (; i + kGroup <= k; i += kGroup) pack_columns(source + i, column_stride, flip, block + i * kColumnBlock);
-    for (; i < k; i += kGroup)
-      pack_edge(source + i * row_stride, row_stride, column_stride, k - i, block_columns, flip,
-                block + i * kColumnBlock);
-    for (; i < padded_k(k); i += kGroup)
-      pack_edge(source, row_stride, column_stride, 0, 0, 0, block + i * kColumnBlock);
-    sum_columns(block, padded_k(k) / kGroup, column_sum + n);
+    std::int8_t* block = packed + n * padded_k(k);
+    ColumnSums sums;
+    if (column_stride == 1) {
+      pack_rows(source, row_stride, k, block_columns, flip, block, sums);
+    } else {
+      for (std::int64_t i = 0; i < k; i += kGroup) {
+        if (row_stride == 1 && k - i >= kGroup && block_columns == kColumnBlock)
+          pack_columns(source + i, column_stride, flip, block + i * kColumnBlock);
+        else
+          pack_edge(source + i * row_stride, row_stride, column_stride, k - i, block_columns, flip,
+                    block + i * kColumnBlock);
+      }
+      for (std::int64_t i = 0; i < groups; ++i) sums.add(block + i * kGroup * kColumnBlock);
+    }
+    const std::int64_t filled = groups * kGroup;
+    __builtin_memset(block + filled * kColumnBlock, 0, static_cast<std::size_t>((padded_k(k) - filled) * kColumnBlock));
+    sums.store(column_sum + n);
   }
 }
 

@@ -20,6 +20,7 @@ struct Dot {
   static Vector activations(std::uint32_t four) { return _mm512_set1_epi32(static_cast<int>(four)); }
   static Vector weights(const std::int8_t* b) { return _mm512_loadu_si512(b); }
   static Vector dot(Vector acc, Vector a, Vector b) { return _mm512_dpbusd_epi32(acc, a, b); }
+  static Vector load(const std::int32_t* y) { return _mm512_loadu_si512(y); }
   static void store(std::int32_t* y, Vector acc) { _mm512_storeu_si512(y, acc); }
 };
 #elif defined(__AVX512BW__)
@@ -36,6 +37,9 @@ struct Dot {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)));
   }
   static Vector dot(Vector acc, Vector a, Vector b) { return _mm512_add_epi32(acc, _mm512_madd_epi16(a, b)); }
+  static Vector load(const std::int32_t* y) {
+    return _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(y)));
+  }
   static void store(std::int32_t* y, Vector acc) {
     const Vector sums = _mm512_add_epi32(acc, _mm512_srli_epi64(acc, 32));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm512_cvtepi64_epi32(sums));
@@ -51,6 +55,7 @@ struct Dot {
   static Vector activations(std::uint32_t four) { return _mm256_set1_epi32(static_cast<int>(four)); }
   static Vector weights(const std::int8_t* b) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)); }
   static Vector dot(Vector acc, Vector a, Vector b) { return _mm256_dpbusd_avx_epi32(acc, a, b); }
+  static Vector load(const std::int32_t* y) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(y)); }
   static void store(std::int32_t* y, Vector acc) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), acc); }
 };
 #else
@@ -65,6 +70,9 @@ struct Dot {
     return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b)));
   }
   static Vector dot(Vector acc, Vector a, Vector b) { return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b)); }
+  static Vector load(const std::int32_t* y) {
+    return _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(y)));
+  }
   static void store(std::int32_t* y, Vector acc) {
     const Vector sums = _mm256_add_epi32(acc, _mm256_srli_epi64(acc, 32));
     const Vector even = _mm256_permutevar8x32_epi32(sums, _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6));
@@ -76,6 +84,7 @@ struct Dot {
 constexpr std::int64_t kGroup = 4;                           // rows of k in a group
 constexpr std::int64_t kGroupBytes = kColumnBlock * kGroup;  // bytes of a group of one column block
 constexpr std::int64_t kPassColumns = Dot::kColumns * Dot::kVectors;
+constexpr int kAheadRows = 2;
 
 std::uint32_t load_four(const std::uint8_t* a) {
   std::uint32_t four;
@@ -90,12 +99,13 @@ std::uint32_t load_tail(const std::uint8_t* a, std::int64_t count) {
   return four;
 }
 
-template <int kRows>
-void product_pass(std::int64_t k, const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc,
-                  std::int64_t acc_stride) {
+// Columns [0, kPassColumns) of kRows rows. kAhead: with each group, kAheadRows rows of what is wanted next are fetched.
+template <int kRows, bool kAhead>
+void product_pass(const ProductTile& tile) {
   Dot::Vector sums[kRows][Dot::kVectors];
-  for (auto& row : sums)
-    for (auto& sum : row) sum = Dot::zero();
+  for (int m = 0; m < kRows; ++m)
+    for (int v = 0; v < Dot::kVectors; ++v)
+      sums[m][v] = tile.start ? Dot::load(tile.start + m * tile.start_stride + v * Dot::kColumns) : Dot::zero();
   const auto add_group = [&](const std::int8_t* group, const auto& activations_of) {
     Dot::Vector weights[Dot::kVectors];
 #pragma GCC unroll 8
@@ -107,52 +117,76 @@ void product_pass(std::int64_t k, const std::uint8_t* a, const std::int8_t* b, s
       for (int v = 0; v < Dot::kVectors; ++v) sums[m][v] = Dot::dot(sums[m][v], activations, weights[v]);
     }
   };
-  const std::int64_t full = k / kGroup * kGroup;
-  for (std::int64_t i = 0; i < full; i += kGroup)
-    add_group(b + i * kColumnBlock, [&](int m) { return load_four(a + m * k + i); });
-  if (full < k) add_group(b + full * kColumnBlock, [&](int m) { return load_tail(a + m * k + full, k - full); });
+  const std::int64_t full = tile.k / kGroup * kGroup;
+  const std::uint8_t* ahead = tile.ahead.first;
+  for (std::int64_t i = 0; i < full; i += kGroup) {
+    if (kAhead)
+      for (int row = 0; row < kAheadRows; ++row, ahead += tile.ahead.stride)
+        _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
+    add_group(tile.b + i * kColumnBlock, [&](int m) { return load_four(tile.a + m * tile.a_stride + i); });
+  }
+  if (full < tile.k)
+    add_group(tile.b + full * kColumnBlock,
+              [&](int m) { return load_tail(tile.a + m * tile.a_stride + full, tile.k - full); });
 #pragma GCC unroll 8
   for (int m = 0; m < kRows; ++m)
 #pragma GCC unroll 8
-    for (int v = 0; v < Dot::kVectors; ++v) Dot::store(acc + m * acc_stride + v * Dot::kColumns, sums[m][v]);
+    for (int v = 0; v < Dot::kVectors; ++v) Dot::store(tile.acc + m * tile.acc_stride + v * Dot::kColumns, sums[m][v]);
 }
 
-using Pass = void (*)(std::int64_t, const std::uint8_t*, const std::int8_t*, std::int32_t*, std::int64_t);
+using Pass = void (*)(const ProductTile&);
 
+template <bool kAhead>
 Pass pass_for(std::int64_t rows) {
   static_assert(Dot::kRows <= 6);
-  constexpr Pass kPasses[] = {product_pass<1>,
-                              product_pass<2>,
-                              product_pass<3>,
-                              product_pass < Dot::kRows >= 4 ? 4 : 1 >
-                              , product_pass < Dot::kRows >= 5 ? 5 : 1 >, product_pass < Dot::kRows >= 6 ? 6 : 1 > };
+  constexpr Pass kPasses[] = {
+      product_pass<1, kAhead>,
+      product_pass<2, kAhead>,
+      product_pass<3, kAhead>,
+      product_pass < Dot::kRows >= 4 ? 4 : 1,
+      kAhead >
+      , product_pass < Dot::kRows >= 5 ? 5 : 1, kAhead >, product_pass < Dot::kRows >= 6 ? 6 : 1, kAhead > };
   return kPasses[rows - 1];
 }
 
-// A block whose columns are not all there: computed into a small tile, of which the real columns are copied.
-void narrow_pass(Pass pass, std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a,
-                 const std::int8_t* b, std::int32_t* acc, std::int64_t acc_stride) {
-  std::int32_t tile[Dot::kRows * kPassColumns];
-  pass(k, a, b, tile, kPassColumns);
-  for (std::int64_t m = 0; m < rows; ++m)
-    __builtin_memcpy(acc + m * acc_stride, tile + m * kPassColumns, static_cast<std::size_t>(columns) * sizeof *acc);
+// A block whose columns are not all there: computed in a small tile of which the real columns are copied.
+void narrow_pass(Pass pass, const ProductTile& tile) {
+  std::int32_t sums[Dot::kRows * kPassColumns] = {};
+  const std::size_t bytes = static_cast<std::size_t>(tile.columns) * sizeof *sums;
+  ProductTile whole = tile;
+  whole.acc = sums;
+  whole.acc_stride = kPassColumns;
+  if (tile.start) {
+    for (std::int64_t m = 0; m < tile.rows; ++m)
+      __builtin_memcpy(sums + m * kPassColumns, tile.start + m * tile.start_stride, bytes);
+    whole.start = sums;
+    whole.start_stride = kPassColumns;
+  }
+  pass(whole);
+  for (std::int64_t m = 0; m < tile.rows; ++m)
+    __builtin_memcpy(tile.acc + m * tile.acc_stride, sums + m * kPassColumns, bytes);
 }
 
 }  // namespace
 
-void product(std::int64_t rows, std::int64_t columns, std::int64_t k, const std::uint8_t* a, const std::int8_t* b,
-             std::int32_t* acc, std::int64_t acc_stride) {
-  for (std::int64_t n = 0; n < columns; n += kPassColumns) {
-    const std::int8_t* block = b + n / kColumnBlock * kColumnBlock * padded_k(k) + n % kColumnBlock * kGroup;
-    for (std::int64_t m = 0, pass_rows; m < rows; m += pass_rows) {
-      const std::int64_t passes = (rows - m + Dot::kRows - 1) / Dot::kRows;
-      pass_rows = (rows - m + passes - 1) / passes;  // 4 and 4 rather than 6 and 2
-      const Pass pass = pass_for(pass_rows);
-      std::int32_t* tile = acc + m * acc_stride + n;
-      if (columns - n >= kPassColumns)
-        pass(k, a + m * k, block, tile, acc_stride);
-      else
-        narrow_pass(pass, pass_rows, columns - n, k, a + m * k, block, tile, acc_stride);
+void product(const ProductTile& tile) {
+  ProductTile part = tile;
+  for (std::int64_t n = 0; n < tile.columns; n += kPassColumns) {
+    part.columns = tile.columns - n;
+    part.b = tile.b + n / kColumnBlock * kColumnBlock * padded_k(tile.k) + n % kColumnBlock * kGroup;
+    for (std::int64_t m = 0; m < tile.rows; m += part.rows) {
+      const std::int64_t passes = (tile.rows - m + Dot::kRows - 1) / Dot::kRows;
+      part.rows = (tile.rows - m + passes - 1) / passes;  // 4 and 4 rather than 6 and 2
+      part.a = tile.a + m * tile.a_stride;
+      part.acc = tile.acc + m * tile.acc_stride + n;
+      if (tile.start) part.start = tile.start + m * tile.start_stride + n;
+      const bool fetches = part.ahead.rows > 0;
+      const Pass pass = fetches ? pass_for<true>(part.rows) : pass_for<false>(part.rows);
+      part.columns >= kPassColumns ? pass(part) : narrow_pass(pass, part);
+      if (!fetches) continue;
+      const std::int64_t fetched = tile.k / kGroup * kAheadRows;
+      part.ahead.first += fetched * tile.ahead.stride;
+      part.ahead.rows -= fetched;
     }
   }
 }
