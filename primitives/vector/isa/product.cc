@@ -102,10 +102,18 @@ std::uint32_t load_tail(const std::uint8_t* a, std::int64_t count) {
 // Columns [0, kPassColumns) of kRows rows. kAhead: with each group, kAheadRows rows of what is wanted next are fetched.
 template <int kRows, bool kAhead>
 void product_pass(const ProductTile& tile) {
+  const std::uint8_t *a = tile.a, *ahead = tile.ahead.first;
+  const std::int8_t* b = tile.b;
+  const std::int64_t k = tile.k, a_stride = tile.a_stride, ahead_stride = tile.ahead.stride;
   Dot::Vector sums[kRows][Dot::kVectors];
-  for (int m = 0; m < kRows; ++m)
-    for (int v = 0; v < Dot::kVectors; ++v)
-      sums[m][v] = tile.start ? Dot::load(tile.start + m * tile.start_stride + v * Dot::kColumns) : Dot::zero();
+  for (auto& row : sums)
+    for (auto& sum : row) sum = Dot::zero();
+  if (tile.start)
+#pragma GCC unroll 8
+    for (int m = 0; m < kRows; ++m)
+#pragma GCC unroll 8
+      for (int v = 0; v < Dot::kVectors; ++v)
+        sums[m][v] = Dot::load(tile.start + m * tile.start_stride + v * Dot::kColumns);
   const auto add_group = [&](const std::int8_t* group, const auto& activations_of) {
     Dot::Vector weights[Dot::kVectors];
 #pragma GCC unroll 8
@@ -117,17 +125,14 @@ void product_pass(const ProductTile& tile) {
       for (int v = 0; v < Dot::kVectors; ++v) sums[m][v] = Dot::dot(sums[m][v], activations, weights[v]);
     }
   };
-  const std::int64_t full = tile.k / kGroup * kGroup;
-  const std::uint8_t* ahead = tile.ahead.first;
+  const std::int64_t full = k / kGroup * kGroup;
   for (std::int64_t i = 0; i < full; i += kGroup) {
     if (kAhead)
-      for (int row = 0; row < kAheadRows; ++row, ahead += tile.ahead.stride)
+      for (int row = 0; row < kAheadRows; ++row, ahead += ahead_stride)
         _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
-    add_group(tile.b + i * kColumnBlock, [&](int m) { return load_four(tile.a + m * tile.a_stride + i); });
+    add_group(b + i * kColumnBlock, [&](int m) { return load_four(a + m * a_stride + i); });
   }
-  if (full < tile.k)
-    add_group(tile.b + full * kColumnBlock,
-              [&](int m) { return load_tail(tile.a + m * tile.a_stride + full, tile.k - full); });
+  if (full < k) add_group(b + full * kColumnBlock, [&](int m) { return load_tail(a + m * a_stride + full, k - full); });
 #pragma GCC unroll 8
   for (int m = 0; m < kRows; ++m)
 #pragma GCC unroll 8
