@@ -53,13 +53,39 @@ struct RowwiseTile {
   bool bfloat16;
 };
 
-/// Up to 64 neighbouring columns of a row-major float32 or bfloat16 matrix, on their way into one block of packed
-/// weights (matmul_kernels.hpp).
+/// Neighbouring columns of a row-major float32 or bfloat16 matrix.
 struct FloatColumns {
-  const void* b;
-  bool bfloat16;
-  std::int64_t row_stride;  ///< in elements
+  const void* b;  ///< null: there are none
   std::int64_t columns;
+};
+
+/// One way down the rows of a matrix, or up: some columns, whose bounds are known, are quantized, while the bounds of
+/// the next ones are found. So each comes from memory once, and its second reading finds it in the cache.
+struct ColumnWalk {
+  bool bfloat16;
+  std::int64_t rows;
+  std::int64_t row_stride;  ///< in elements
+  std::int64_t width;       ///< 32 or 64: how many columns are taken together
+  bool upwards;             ///< from the last rows to the first
+
+  /// Become rint(b * reciprocal[n]), ties to even. A product has at most 127 in magnitude, or is NaN and gives -128.
+  /// Columns past the last are zeros.
+  FloatColumns quantized;
+  const float* reciprocal;   ///< `width` of them
+  std::int8_t* packed;       ///< where the first column is in its block (matmul_kernels.hpp)
+  std::int32_t* column_sum;  ///< grows by the sums of `width` columns
+
+  /// In place of being packed: acc[m][n] grows by the sum over the rows of a[m] times the integers, for `width`
+  /// columns.
+  std::int64_t a_rows;  ///< 0, or up to RowwiseKernels::walk_products
+  const std::uint8_t* a;
+  std::int64_t a_stride;
+  std::int32_t* acc;
+  std::int64_t acc_stride;
+
+  /// bounds[n] becomes the greatest of itself and the magnitudes of column n; not finite where an element is not.
+  FloatColumns bounded;
+  float* bounds;  ///< `width` of them, not negative
 };
 
 struct RowwiseKernels {
@@ -67,14 +93,10 @@ struct RowwiseKernels {
   /// x = activation(x); prelu takes parameters[i] for x[i].
   void (*activate)(OutputActivation activation, const float* parameters, float* x, std::size_t n);
 
-  /// bounds[n] = the greatest |b| of column n over `rows` rows; not finite where an element is not.
-  void (*column_bounds)(const FloatColumns& columns, std::int64_t rows, float* bounds);
-  /// Packs rint(b * reciprocal[n]), ties to even; a product has at most 127 in magnitude, or is NaN and gives -128.
-  /// `packed` is the place of the first column in its block; `width` (16, 32 or 64) columns are written there, zeros
-  /// past `columns`, and their sums. There are `width` reciprocals.
-  void (*quantize_columns)(const FloatColumns& columns, std::int64_t rows, const float* reciprocal, std::int64_t width,
-                           std::int8_t* packed, std::int32_t* column_sum);
-  /// The same numbers of a column whose elements are neighbours.
+  void (*walk_columns)(const ColumnWalk& walk);
+  /// How many rows of A a walk multiplies by; 0 on instruction sets without 8-bit products.
+  std::int64_t walk_products;
+  /// A walk's integers of a column whose elements are neighbours.
   void (*quantize_s8)(const float* x, std::size_t n, float reciprocal, std::int8_t* y);
 };
 

@@ -135,8 +135,7 @@ void InnerProductState::set_parameters(const void* weight, const float* scale, c
     bytes = (QuantizedColumns::bytes(pieces_, capacity) + 63) / 64 * 64;
     memory.reset(static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes)));
     if (memory == nullptr) throw std::bad_alloc();
-    QuantizedColumns columns(pieces_, capacity, memory.get());
-    quantize_weight(weight, scale, columns);
+    quantize_weight(weight, scale, QuantizedColumns(pieces_, capacity, memory.get()));
   }
   std::vector<float> new_bias = bias_, new_parameters = padded_copy(parameters, count);
   if (options.bias && bias != nullptr)
@@ -157,7 +156,7 @@ std::vector<float> InnerProductState::padded_copy(const float* values, std::int6
   return copy;
 }
 
-void InnerProductState::quantize_weight(const void* weight, const float* scale, QuantizedColumns& columns) const {
+void InnerProductState::quantize_weight(const void* weight, const float* scale, const QuantizedColumns& columns) const {
   const InnerProductOptions& options = spec_.options;
   const bool transposed = options.trans_b;
   if (options.b_type == DataType::int8) {
@@ -166,7 +165,9 @@ void InnerProductState::quantize_weight(const void* weight, const float* scale, 
     columns.pack(static_cast<const std::int8_t*>(weight), transposed ? 1 : spec_.n, transposed ? spec_.k : 1, spec_.n,
                  scales.data());
   } else {
-    columns.quantize({weight, false, transposed, spec_.k, spec_.n}, 0, spec_.n, levels_of(options));
+    ColumnQuantizer quantizer({weight, false, transposed, spec_.k, spec_.n}, pieces_, 0, spec_.n, levels_of(options));
+    for (std::int64_t n = 0; n < spec_.n; n += vector::kColumnBlock)
+      quantizer.quantize(std::min(vector::kColumnBlock, spec_.n - n), columns, n);
   }
 }
 

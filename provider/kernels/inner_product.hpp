@@ -54,7 +54,7 @@ class InnerProductState {
   void check_forward(std::int64_t rows, const void* a, const void* b, const void* c) const;
   void choose_products();
   std::vector<float> padded_copy(const float* values, std::int64_t count) const;
-  void quantize_weight(const void* weight, const float* scale, QuantizedColumns& columns) const;
+  void quantize_weight(const void* weight, const float* scale, const QuantizedColumns& columns) const;
   void quantize_rows(const Run& run, Range rows, float* widened) const;
   void run_part(const Run& run, Range rows, Range columns, std::uint8_t* memory) const;
   void multiply(const Run& run, Range rows, const QuantizedColumns& weights, Range columns, std::int32_t* acc,

@@ -1,5 +1,6 @@
 // One run of the inner product.
 #include <algorithm>
+#include <optional>
 
 #include "primitives/vector/kernels.hpp"
 #include "provider/core/scratch.hpp"
@@ -17,6 +18,14 @@ std::size_t bytes_of(std::int64_t count, std::size_t size) { return static_cast<
 template <class T>
 T* at_byte(std::uint8_t* memory, std::size_t offset) {
   return reinterpret_cast<T*>(memory + offset);
+}
+
+/// Columns of the first block, such that the others begin with a cache line, where that holds for all rows.
+std::int64_t columns_to_line(const FloatMatrix& b, std::int64_t column) {
+  constexpr std::int64_t kLine = 64;
+  const std::int64_t past = reinterpret_cast<std::intptr_t>(b.at(column)) % kLine;
+  const bool aligns = !b.transposed && past % b.element_bytes() == 0 && b.n * b.element_bytes() % kLine == 0;
+  return aligns && past != 0 ? (kLine - past) / b.element_bytes() : vector::kColumnBlock;
 }
 
 }  // namespace
@@ -136,17 +145,27 @@ void InnerProductState::quantize_rows(const Run& run, Range rows, float* widened
 }
 
 void InnerProductState::run_part(const Run& run, Range rows, Range columns, std::uint8_t* memory) const {
-  const bool constant = spec_.options.constant_b;
+  const InnerProductOptions& options = spec_.options;
   auto* acc = at_byte<std::int32_t>(memory, run.layouts.acc);
   auto* totals = at_byte<std::int64_t>(memory, run.layouts.totals);
-  QuantizedColumns weights = constant ? QuantizedColumns(pieces_, vector::padded_n(spec_.n), weights_memory_.get())
-                                      : QuantizedColumns(pieces_, column_block_, memory + run.layouts.weights);
-  for (std::int64_t n = columns.begin; n < columns.end; n += column_block_) {
-    const Range block{n, std::min(n + column_block_, columns.end)};
-    const std::int64_t first = constant ? n : 0;  // in `weights`
-    if (!constant)
-      weights.quantize({run.b, spec_.options.b_type == DataType::bfloat16, spec_.options.trans_b, spec_.k, spec_.n}, n,
-                       block.end - n, levels_of(spec_.options));
+  const QuantizedColumns weights = options.constant_b
+                                       ? QuantizedColumns(pieces_, vector::padded_n(spec_.n), weights_memory_.get())
+                                       : QuantizedColumns(pieces_, column_block_, memory + run.layouts.weights);
+  const std::int64_t height = rows.end - rows.begin;
+  const FloatMatrix b{run.b, options.b_type == DataType::bfloat16, options.trans_b, spec_.k, spec_.n};
+  std::optional<ColumnQuantizer> quantizer;
+  if (!options.constant_b) quantizer.emplace(b, pieces_, columns.begin, columns.end, levels_of(options));
+  const bool few = quantizer && decision_.backend == "vector" && quantizer->multiplies(height);
+  std::int64_t width = quantizer && height <= row_block_ ? columns_to_line(b, columns.begin) : column_block_;
+  for (std::int64_t n = columns.begin; n < columns.end; n += width, width = column_block_) {
+    const Range block{n, std::min(n + width, columns.end)};
+    const std::int64_t first = options.constant_b ? n : 0;  // in `weights`
+    if (few) {
+      quantizer->multiply(block.end - n, weights, height, run.quantized + rows.begin * spec_.k, acc, column_block_);
+      finish(run, rows, weights, block, first, acc);
+      continue;
+    }
+    if (quantizer) quantizer->quantize(block.end - n, weights, first);
     for (std::int64_t m = rows.begin; m < rows.end; m += row_block_) {
       const Range band{m, std::min(m + row_block_, rows.end)};
       multiply(run, band, weights, {first, first + block.end - n}, acc, totals);

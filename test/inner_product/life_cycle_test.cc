@@ -56,7 +56,14 @@ std::vector<InnerProductCase> cases() {
     for (const auto& [b, constant] : {std::pair{DataType::float32, true}, std::pair{DataType::int8, true},
                                       std::pair{DataType::float32, false}, std::pair{DataType::bfloat16, false}})
       for (const DataType c : {DataType::float32, DataType::bfloat16})
-        for (const auto& [m, n, k] : {std::array{1, 1, 1}, {3, 17, 63}, {65, 70, 33}, {50, 129, 130}, {1, 300, 70}}) {
+        for (const auto& [m, n, k] : {std::array{1, 1, 1},
+                                      {3, 17, 63},
+                                      {65, 70, 33},
+                                      {50, 129, 130},
+                                      {1, 300, 70},
+                                      {2, 96, 70},
+                                      {9, 128, 41},
+                                      {70, 64, 30}}) {
           InnerProductOptions options = options_of(a, b, c, constant);
           options.bias = seed % 2 == 0;
           options.activation = seed % 3 == 0 ? Activation::prelu : Activation::identity;
@@ -98,7 +105,7 @@ TEST(LifeCycle, TouchesNothingOutsideItsMemory) {
 
 TEST(LifeCycle, TakesAnyAlignment) {
   for (const InnerProductCase& given : cases())
-    for (const std::size_t shift : {1, 2, 3, 7}) {
+    for (const std::size_t shift : {1, 2, 3, 4, 7, 38}) {
       const auto shifted = [&](const Bytes& bytes) {
         Bytes result(shift + 64);
         result.insert(result.end(), bytes.begin(), bytes.end());

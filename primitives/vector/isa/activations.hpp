@@ -4,8 +4,6 @@
 #include "primitives/vector/isa/lanes.hpp"
 #include "primitives/vector/lstm_kernels.hpp"
 
-#define OCTET_INLINE inline __attribute__((always_inline))
-
 namespace octet::vector::OCTET_ISA {
 namespace {
 

@@ -8,6 +8,8 @@
 #error "compiled once for each instruction set with OCTET_ISA defined: see CMakeLists.txt"
 #endif
 
+#define OCTET_INLINE inline __attribute__((always_inline))
+
 namespace octet::vector::OCTET_ISA {
 
 // product.cc
@@ -44,9 +46,12 @@ extern const WeightKernels kWeights;
 extern const FloatKernels kFloat;
 
 // column_quantize.cc
-void column_bounds(const FloatColumns& columns, std::int64_t rows, float* bounds);
-void quantize_columns(const FloatColumns& columns, std::int64_t rows, const float* reciprocal, std::int64_t width,
-                      std::int8_t* packed, std::int32_t* column_sum);
+void walk_columns(const ColumnWalk& walk);
+#ifdef __AVX512VNNI__
+constexpr std::int64_t kWalkProducts = 4;
+#else
+constexpr std::int64_t kWalkProducts = 0;
+#endif
 void quantize_s8(const float* x, std::size_t n, float reciprocal, std::int8_t* y);
 
 // rowwise.cc

@@ -1,8 +1,8 @@
 // The integer product: u8 activations times packed s8 weights, exact int32 sums modulo 2^32 on every instruction set.
 #include <immintrin.h>
 
+#include "primitives/vector/isa/groups.hpp"
 #include "primitives/vector/isa/interleave.hpp"
-#include "primitives/vector/isa/isa.hpp"
 
 namespace octet::vector::OCTET_ISA {
 namespace {
@@ -81,23 +81,8 @@ struct Dot {
 };
 #endif
 
-constexpr std::int64_t kGroup = 4;                           // rows of k in a group
-constexpr std::int64_t kGroupBytes = kColumnBlock * kGroup;  // bytes of a group of one column block
 constexpr std::int64_t kPassColumns = Dot::kColumns * Dot::kVectors;
 constexpr int kAheadRows = 2;
-
-std::uint32_t load_four(const std::uint8_t* a) {
-  std::uint32_t four;
-  __builtin_memcpy(&four, a, sizeof four);
-  return four;
-}
-
-// The last 1 to 3 activations of a row: nothing past the row's end is read, and the packed weights are zero there.
-std::uint32_t load_tail(const std::uint8_t* a, std::int64_t count) {
-  std::uint32_t four = 0;
-  for (std::int64_t i = 0; i < count; ++i) four |= static_cast<std::uint32_t>(a[i]) << (8 * i);
-  return four;
-}
 
 // Columns [0, kPassColumns) of kRows rows. kAhead: with each group, kAheadRows rows of what is wanted next are fetched.
 template <int kRows, bool kAhead>

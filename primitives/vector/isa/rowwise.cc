@@ -101,6 +101,6 @@ void activate(OutputActivation activation, const float* parameters, float* x, st
 
 }  // namespace
 
-const RowwiseKernels kRowwise = {finish, activate, column_bounds, quantize_columns, quantize_s8};
+const RowwiseKernels kRowwise = {finish, activate, walk_columns, kWalkProducts, quantize_s8};
 
 }  // namespace octet::vector::OCTET_ISA
