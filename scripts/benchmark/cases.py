@@ -133,7 +133,8 @@ class InnerProduct:
         return f"{self.operator} {SHORT[self.type]} {self.weights} {self.shape} t{self.threads}"
 
     def native_line(self, copies: int) -> str:
-        return f"inner_product {self.type} {self.weights} {self.m} {self.k} {self.n}"
+        shape = f"{self.m} {self.k} {self.n}"
+        return f"inner_product {self.type} {self.weights} {shape} {self.threads}"
 
 
 @dataclass(frozen=True)

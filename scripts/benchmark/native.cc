@@ -1,5 +1,6 @@
-// Octet's C++ interface against bare oneDNN, one thread, by turns. Reads a case a line from standard input and answers
-// each with a line of JSON; the first line tells what runs. scripts/bench writes the cases and reads the answers.
+// Octet's C++ interface against bare oneDNN, by turns, with one thread where a case does not say otherwise. Reads a
+// case a line from standard input and answers each with a line of JSON; the first line tells what runs. scripts/bench
+// writes the cases and reads the answers.
 #include "scripts/benchmark/native.hpp"
 
 #include <omp.h>

@@ -22,7 +22,7 @@ struct Outcome {
 /// A product of the matmul family:  OPERATOR A_TYPE B_TYPE Y_TYPE constant|runtime M K N COPIES
 Outcome run_product(std::istream& words, double seconds);
 
-/// The inner product of octet/inner_product.hpp:  float|bfloat16 constant|runtime M K N
+/// The inner product of octet/inner_product.hpp:  float|bfloat16 constant|runtime M K N THREADS
 Outcome run_inner_product(std::istream& words, double seconds);
 
 /// QuantizeLinear, DequantizeLinear or DynamicQuantizeLinear:  OPERATOR TYPE tensor|axis ROWS COLUMNS

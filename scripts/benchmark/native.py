@@ -6,12 +6,16 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from .cases import PATTERN, Case, Encoder
+from .cases import PATTERN, Case, Encoder, InnerProduct
 from .recurrent import Recurrent
 from .results import rival_of
 
 # oneDNN's names of the caps that are called otherwise there.
 ONEDNN_CAP = {"AVX512_CORE_AMX": "AVX10_1_512_AMX"}
+
+
+# Of an inner product: the product alone, or the whole with constant weights.
+PRODUCT = ("product", "constant")
 
 
 class Program:
@@ -56,9 +60,13 @@ def arranged(answer: dict, rival: str) -> dict:
         best = min(bare, key=lambda name: bare[name]["ratio"])
         row[rival] = {"way": best, **bare[best]}
         row["ratio"] = bare[best]["ratio"]
-    parts = [answer[name]["median_us"] for name in answer if name.startswith("product")]
-    if parts:  # of the least that the job takes: its product and its traffic with memory
-        row["share_of_parts"] = row["octet"]["median_us"] / (min(parts) + answer["memcpy"]["median_us"])
+    parts = [times for name, times in answer.items() if name.startswith(PRODUCT)]
+    if parts:  # what the job takes at least: its product and its traffic with memory
+        row["product"] = min(parts, key=lambda times: times["ratio"])
+        least = row["product"]["median_us"] + answer["memcpy"]["median_us"]
+        row["share_of_parts"] = row["octet"]["median_us"] / least
+    if "product onednn" in answer:
+        row["onednn_product"] = answer["product onednn"]
     if differing > 0:
         row["differing"] = differing
     for name in ("eigen", "memcpy", "plain sum"):
@@ -71,7 +79,9 @@ def arranged(answer: dict, rival: str) -> dict:
 
 
 def is_native(case: Case) -> bool:
-    """The C++ part has one thread, and operators rather than models and patterns."""
+    """The C++ part has operators rather than models and patterns, and most with one thread."""
+    if isinstance(case, InnerProduct):
+        return True
     of_plugin = isinstance(case, (Encoder, Recurrent)) or case.operator == PATTERN
     return case.threads == 1 and not of_plugin
 

@@ -1,4 +1,6 @@
 // The dynamically quantized inner product against what it is made of, and against oneDNN's float products.
+#include <omp.h>
+
 #include <cstring>
 #include <istream>
 #include <memory>
@@ -30,15 +32,16 @@ struct Job {
   DataType type;
   bool constant;
   std::int64_t m, k, n;
+  int threads;
   std::vector<float> a, b, bias;
   std::vector<std::uint16_t> a_halves, b_halves;
   Bytes a_bytes, b_bytes;
 
   explicit Job(std::istream& words) {
     std::string type_name, weights;
-    words >> type_name >> weights >> m >> k >> n;
-    if (!words || m < 1 || k < 1 || n < 1)
-      throw Error(ErrorCode::invalid_argument, "octet_bench: an inner product needs type, weights, m, k, n");
+    words >> type_name >> weights >> m >> k >> n >> threads;
+    if (!words || m < 1 || k < 1 || n < 1 || threads < 1)
+      throw Error(ErrorCode::invalid_argument, "octet_bench: an inner product needs type, weights, m, k, n, threads");
     type = type_name == "bfloat16" ? DataType::bfloat16 : DataType::float32;
     constant = weights == "constant";
     a = random_floats(m * k, 1);
@@ -56,23 +59,24 @@ struct Job {
   }
 };
 
-Contender octet_contender(const Job& job) {
+Contender octet_contender(const Job& job, const char* name, bool constant) {
   InnerProductOptions options;
   options.a_type = options.c_type = job.type;
-  options.b_type = job.constant ? DataType::float32 : job.type;
-  options.constant_b = job.constant;
+  options.b_type = constant ? DataType::float32 : job.type;
+  options.constant_b = constant;
   options.bias = true;
+  options.threads = job.threads;
   const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
-  const ConstElements weight = job.constant ? ConstElements(job.b) : ConstElements();
+  const ConstElements weight = constant ? ConstElements(job.b) : ConstElements();
   const auto product = std::make_shared<const InnerProduct>(size(job.m), size(job.n), size(job.k), options,
                                                             InnerProductParameters{weight, {}, job.bias, {}});
   const auto c = std::make_shared<std::vector<float>>(size(job.m * job.n));
   const Decision decision = product->decision();
-  return {"octet", decision.backend + " " + decision.implementation, [=, &job](std::size_t) {
+  return {name, decision.backend + " " + decision.implementation, [=, &job](std::size_t) {
             auto* halves = reinterpret_cast<std::uint16_t*>(c->data());
             const Elements y = job.type == DataType::float32 ? Elements(*c) : Elements(halves, c->size());
-            product->forward(job.view(job.a, job.a_halves),
-                             job.constant ? ConstElements() : job.view(job.b, job.b_halves), y);
+            product->forward(job.view(job.a, job.a_halves), constant ? ConstElements() : job.view(job.b, job.b_halves),
+                             y);
           }};
 }
 
@@ -93,7 +97,9 @@ Contender octet_sums(const Job& job) {
   node.domain = "";
   node.opset_version = 10;
   node.inputs = {{DataType::uint8}, {DataType::int8, state->b_dims, job.b_bytes.data()}};
-  state->product = std::make_unique<Operator>(node);
+  Options options;
+  options.threads = job.threads;
+  state->product = std::make_unique<Operator>(node, options);
   return {"product octet", "octet::Operator", [=, &job](std::size_t) {
             state->product->run({TensorView(job.a_bytes.data(), DataType::uint8, state->a_dims)},
                                 {TensorView(state->y.data(), DataType::int32, state->y_dims)});
@@ -101,8 +107,8 @@ Contender octet_sums(const Job& job) {
 }
 
 /// oneDNN's product of operands of these types; nothing where it has none but a reference loop.
-void add_onednn(const Job& job, const char* name, Type a_type, Type b_type, Type y_type, const void* a, const void* b,
-                std::vector<Contender>& contenders) {
+void add_onednn(const Job& job, const char* name, bool constant, Type a_type, Type b_type, Type y_type, const void* a,
+                const void* b, std::vector<Contender>& contenders) {
   const auto y = std::make_shared<Bytes>(static_cast<std::size_t>(job.m * job.n) * 4);
   BareProductJob bare{};
   bare.m = job.m;
@@ -115,35 +121,48 @@ void add_onednn(const Job& job, const char* name, Type a_type, Type b_type, Type
   bare.b = {const_cast<void*>(b)};
   bare.y = y->data();
   const std::shared_ptr<BareProduct> product =
-      BareProduct::make(bare, job.constant ? WeightsLayout::chosen : WeightsLayout::plain);
+      BareProduct::make(bare, constant ? WeightsLayout::chosen : WeightsLayout::plain);
   if (product == nullptr) return;
   contenders.push_back({name, product->implementation(), [product, y](std::size_t copy) { product->run(copy); }});
 }
 
-/// Copies as many bytes in all as the operator reads and writes, quantized B included.
+/// Copies half as many bytes as the operator reads and writes beyond its product: A and C where B is constant; where it
+/// is not, and the parts are counted from the constant case on, B and its 8-bit form.
 Contender copy(const Job& job) {
-  std::size_t bytes = job.a.size() * job.element() + job.c_bytes();
-  if (!job.constant) bytes += job.b.size() * (job.element() + 1);
+  const std::size_t bytes =
+      job.constant ? job.a.size() * job.element() + job.c_bytes() : job.b.size() * (job.element() + 1);
   const auto from = std::make_shared<Bytes>(bytes / 2), to = std::make_shared<Bytes>(bytes / 2);
-  return {"memcpy", "memcpy", [=](std::size_t) { std::memcpy(to->data(), from->data(), from->size()); }};
+  return {"memcpy", "memcpy", [=, threads = job.threads](std::size_t) {
+            const std::size_t size = from->size(), parts = static_cast<std::size_t>(threads);
+#pragma omp parallel for schedule(static) if (threads > 1)
+            for (int i = 0; i < threads; ++i) {
+              const std::size_t part = static_cast<std::size_t>(i), begin = size * part / parts;
+              std::memcpy(to->data() + begin, from->data() + begin, size * (part + 1) / parts - begin);
+            }
+          }};
 }
 
 }  // namespace
 
 Outcome run_inner_product(std::istream& words, double seconds) {
   const Job job(words);
+  omp_set_num_threads(job.threads);
   Outcome outcome;
-  outcome.contenders.push_back(octet_contender(job));
-  outcome.contenders.push_back(octet_sums(job));
-  outcome.contenders.push_back(copy(job));
-  Job packed_job = job;
-  packed_job.constant = true;  // the product itself reads packed weights either way
-  add_onednn(packed_job, "product onednn", Type::u8, Type::s8, Type::s32, job.a_bytes.data(), job.b_bytes.data(),
-             outcome.contenders);
-  add_onednn(job, "onednn f32", Type::f32, Type::f32, Type::f32, job.a.data(), job.b.data(), outcome.contenders);
-  add_onednn(job, "onednn bf16", Type::bf16, Type::bf16, Type::bf16, job.a_halves.data(), job.b_halves.data(),
-             outcome.contenders);
-  measure(outcome.contenders, 1, seconds);
+  std::vector<Contender>& contenders = outcome.contenders;
+  contenders.push_back(octet_contender(job, "octet", job.constant));
+  if (job.constant) {
+    contenders.push_back(octet_sums(job));
+    add_onednn(job, "product onednn", true, Type::u8, Type::s8, Type::s32, job.a_bytes.data(), job.b_bytes.data(),
+               contenders);
+  } else {
+    contenders.push_back(octet_contender(job, "constant", true));
+  }
+  contenders.push_back(copy(job));
+  add_onednn(job, "onednn f32", job.constant, Type::f32, Type::f32, Type::f32, job.a.data(), job.b.data(), contenders);
+  add_onednn(job, "onednn bf16", job.constant, Type::bf16, Type::bf16, Type::bf16, job.a_halves.data(),
+             job.b_halves.data(), contenders);
+  measure(contenders, 1, seconds, job.threads);
+  omp_set_num_threads(1);
   return outcome;
 }
 

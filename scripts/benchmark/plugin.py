@@ -19,7 +19,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
 
 from ..models import minilm
 from ..side_by_side import CPU, OCTET, open_session, register_octet
-from . import elementwise, recurrent
+from . import elementwise, inner_product, recurrent
 from .cases import CLIENTS, NEIGHBOUR, Case, Encoder, InnerProduct, Product, Quantize
 from .chains import floor_model, nodes_of_unit, number_of_units, product_model, quantize_model
 from .elementwise import Elementwise, elementwise_model
@@ -289,17 +289,38 @@ def rows_of(case: Product | Quantize) -> int:
     return case.m if isinstance(case, Product) else case.rows
 
 
+class InnerProducts:
+    """onnxruntime's DynamicQuantizeMatMul, and the same products by octet_dqip_forward()."""
+
+    def __init__(self, cases: list[InnerProduct], library: Path) -> None:
+        case, rows = cases[0], max(c.m for c in cases)
+        self._product = inner_product.as_operator(case, rows)
+        self._session = open_chain(product_model(self._product, 1), CPU, case.threads, NODES)
+        self._buffers = Buffers(self._product, rows, 1)
+        self._calls = inner_product.Calls(library.parent / "liboctet.so", self._product)
+
+    def measure(self, case: InnerProduct, seconds: float) -> dict:
+        binding = self._buffers.bind(self._session, case.m)
+        runs = {
+            "octet": partial(self._calls.run, case.m, NODES),
+            "onnxruntime": partial(self._session.run_with_iobinding, binding),
+        }
+        turns = {name: Turns(run, NODES, case.threads) for name, run in runs.items()}
+        return compare(turns, seconds)
+
+
 def is_compared(case: Case) -> bool:
     """onnxruntime has kernels for these."""
-    native_only = isinstance(case, (InnerProduct, Training))
-    return not native_only and case.operator not in elementwise.NATIVE_ONLY
+    if isinstance(case, InnerProduct):
+        return (case.type, case.weights) == ("float", "constant")
+    return not isinstance(case, Training) and case.operator not in elementwise.NATIVE_ONLY
 
 
 def model_of(case: Case) -> Case:
     """Equal for cases that one model serves."""
     if isinstance(case, (Elementwise, Recurrent)):
         return case
-    if isinstance(case, Product):
+    if isinstance(case, (Product, InnerProduct)):
         return replace(case, m=0)
     if isinstance(case, Quantize):
         return replace(case, rows=0)
@@ -318,6 +339,8 @@ def measure(
                 model = WholeModel(served)
             elif isinstance(served[0], (Elementwise, Recurrent)):
                 model = Nodes(served[0])
+            elif isinstance(served[0], InnerProduct):
+                model = InnerProducts(served, library)
             else:
                 model = Chain(served, copies_of(served[0]))
             for case in served:

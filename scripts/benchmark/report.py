@@ -7,7 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from .cases import Case, Product
-from .results import Results, read, rival_of, slower_than_onnxruntime, slower_than_rival
+from .results import (
+    PARTS_LIMIT,
+    Results,
+    read,
+    rival_of,
+    slower_than_onnxruntime,
+    slower_than_parts,
+    slower_than_rival,
+)
 
 INTRODUCTION = """\
 # Benchmark
@@ -32,7 +40,13 @@ Made by `scripts/bench` from `docs/benchmarks/*.json`; not to be edited by hand.
   Octet's are exact, and may take 2.5 times as long.
 - For `LSTM training`, the same passes written with Eigen have oneDNN's place, compiled for the
   machine. A shape is steps x batch x inputs.
-- For `InnerProduct`, oneDNN's part is its float32 or bfloat16 product, the faster.
+- For `InnerProduct` (`octet/inner_product.hpp`), onnxruntime's part is its DynamicQuantizeMatMul
+  with the same 8-bit weights, and Octet's there is `octet_dqip_forward()`; oneDNN's part is its
+  float32 or bfloat16 product, the faster, to which Octet loses only where oneDNN's own 8-bit
+  product is faster. `of parts` is Octet's time by that of what it is made of: with constant weights
+  the faster of oneDNN's and Octet's bare u8 x s8 product, and a copy of half as many bytes as A and
+  C have; with `runtime` weights the same job with constant ones, and a copy of half as many bytes
+  as B and its 8-bit form have. **Bold**: over {constant} and {runtime}.
 - `DynamicQuantizeLinear and product` is the pattern that onnxruntime fuses into
   DynamicQuantizeMatMul: DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
 """
@@ -57,10 +71,11 @@ class Row:
         self.native: dict = row.get("native", {})
         self.loses_to_onnxruntime = slower_than_onnxruntime(self.plugin)
         self.loses_to_rival = slower_than_rival(case, self.native, saturates)
+        self.loses_to_parts = slower_than_parts(case, self.native)
 
     @property
     def loses(self) -> bool:
-        return self.loses_to_onnxruntime or self.loses_to_rival
+        return self.loses_to_onnxruntime or self.loses_to_rival or self.loses_to_parts
 
     @property
     def worst(self) -> float:
@@ -72,6 +87,8 @@ class Row:
             )
             if loses
         ]
+        if self.loses_to_parts:
+            losing.append(PARTS_LIMIT[self.case.weights] / self.native["share_of_parts"])
         return min(losing, default=1.0)
 
     def cells(self) -> list[str]:
@@ -87,6 +104,10 @@ class Row:
             ratio_text(native.get("ratio"), self.loses_to_rival),
         ]
 
+    @property
+    def of_parts(self) -> str:
+        return ratio_text(self.native.get("share_of_parts"), self.loses_to_parts)
+
 
 COLUMNS = [
     "shape",
@@ -98,6 +119,7 @@ COLUMNS = [
     "Octet C++",
     "ratio",
 ]
+OF_PARTS = "of parts"
 
 
 def table(columns: list[str], rows: Iterable[list[str]]) -> str:
@@ -147,7 +169,9 @@ def section(results: Results, cases: dict[str, Case]) -> str:
         f"{header['cores']} cores; {caches}. onnxruntime {header['onnxruntime']}, oneDNN"
         f" {header['onednn']}, Octet {header['octet']} at {commits(results)}, {header['date']}.\n",
         f"### Losing shapes: {len(losing)} of {len(rows)}\n",
-        table(["operator", "variant", *COLUMNS], losing_lines(losing)) if losing else "None.\n",
+        table(["operator", "variant", *COLUMNS, OF_PARTS], losing_lines(losing))
+        if losing
+        else "None.\n",
         disagreements(rows),
         "### Geometric means of the ratios\n",
         geometric_means(rows),
@@ -165,15 +189,18 @@ def commits(results: Results) -> str:
 
 
 def variant_table(rows: list[Row]) -> str:
-    """Losing shapes first; where it was measured, with a copy of as many bytes."""
+    """Losing shapes first; where they were measured, with the parts and a copy of as many bytes."""
     ordered = sorted(rows, key=lambda row: (not row.loses, row.worst))
+    columns = COLUMNS
     if rival_of(ordered[0].case) == "eigen":
         columns = [column.replace("oneDNN", "Eigen") for column in COLUMNS]
-        return table(columns, (row.cells() for row in ordered))
-    if not any("memcpy" in row.native for row in ordered):
-        return table(COLUMNS, (row.cells() for row in ordered))
-    lines = ([*row.cells(), microseconds(row.native.get("memcpy"))] for row in ordered)
-    return table([*COLUMNS, "memcpy"], lines)
+    extra: dict[str, Callable[[Row], str]] = {}
+    if any("share_of_parts" in row.native for row in ordered):
+        extra[OF_PARTS] = lambda row: row.of_parts
+    if any("memcpy" in row.native for row in ordered):
+        extra["memcpy"] = lambda row: microseconds(row.native.get("memcpy"))
+    lines = ([*row.cells(), *(cell(row) for cell in extra.values())] for row in ordered)
+    return table([*columns, *extra], lines)
 
 
 def disagreements(rows: list[Row]) -> str:
@@ -190,7 +217,7 @@ def disagreements(rows: list[Row]) -> str:
 
 
 def losing_lines(rows: list[Row]) -> list[list[str]]:
-    return [[row.case.operator, row.case.variant, *row.cells()] for row in rows]
+    return [[row.case.operator, row.case.variant, *row.cells(), row.of_parts] for row in rows]
 
 
 def grouped(rows: list[Row], key: Callable[[Row], str]) -> list[tuple[str, list[Row]]]:
@@ -205,4 +232,4 @@ def document(files: Iterable[Path], cases_for: Callable[[dict], dict[str, Case]]
     floors = [r.header["floor_us"] for r in all_results if r.header.get("floor_us")]
     floor = " to ".join(f"{f:.2g}" for f in sorted({min(floors), max(floors)})) if floors else "0.4"
     sections = [section(results, cases_for(results.header)) for results in all_results]
-    return "\n".join([INTRODUCTION.format(floor=floor), *sections])
+    return "\n".join([INTRODUCTION.format(floor=floor, **PARTS_LIMIT), *sections])

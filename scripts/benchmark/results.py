@@ -4,7 +4,7 @@ import json
 import time
 from pathlib import Path
 
-from .cases import Case, Product
+from .cases import Case, InnerProduct, Product
 from .recurrent import Training
 
 # What counts as slower than onnxruntime, and than bare oneDNN.
@@ -12,6 +12,7 @@ EQUAL = 1.05
 ORT_TINY_US, ORT_TINY_SLACK_US = 2.0, 0.1
 ONEDNN_LIMIT = {"few rows": 1.5, "some rows": 1.10, "many rows": 1.05}
 SATURATING_LIMIT = 2.5  # below VNNI, where oneDNN's products are fast and wrong
+PARTS_LIMIT = {"constant": 1.15, "runtime": 1.30}  # of an inner product, for its weights
 
 SAVE_EVERY_SECONDS = 30.0
 # Rows of a file can be compared, and are kept, as long as these stay the same.
@@ -38,6 +39,11 @@ def slower_than_rival(case: Case, native: dict, saturates: bool) -> bool:
     if rival not in native or "ratio" not in native:
         return False
     slowdown = 1 / native["ratio"]
+    if isinstance(case, InnerProduct):
+        # Faster than float products wherever 8-bit ones are. Weights of the run have to be read
+        # twice by Octet; that is what the limit of the parts is for.
+        product = native.get("onednn_product")
+        return bool(product and product["median_us"] < native["onednn"]["median_us"] and slowdown > 1)
     if saturates and isinstance(case, Product):
         return slowdown > SATURATING_LIMIT
     octet, other = native["octet"]["median_us"], native[rival]["median_us"]
@@ -46,6 +52,12 @@ def slower_than_rival(case: Case, native: dict, saturates: bool) -> bool:
     if case.m < 16:
         return octet > other + ONEDNN_LIMIT["few rows"]
     return slowdown > ONEDNN_LIMIT["some rows" if case.m <= 128 else "many rows"]
+
+
+def slower_than_parts(case: Case, native: dict) -> bool:
+    """A product alone and a copy, or the product with constant weights and a copy."""
+    share = native.get("share_of_parts")
+    return share is not None and share > PARTS_LIMIT[case.weights]
 
 
 def rounded(value: object) -> object:
