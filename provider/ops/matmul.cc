@@ -231,7 +231,10 @@ MatMulIntegerToFloat does:
     Y[m,n]   = f32(f32(f32(acc[m,n]) * f32(a_scale * b_scale[n])) + bias[n])
 
 A has one scale for the whole tensor, so that rows of small values beside rows of large ones lose precision, and a
-row's result depends on the rows that are in the tensor with it.)";
+row's result depends on the rows that are in the tensor with it.
+
+With the option `rowwise` a_scale and a_zero_point are found for each row of A (all of its axes but the last) from that
+row alone, and the rest is as above: a row's numbers are then those of a tensor that holds nothing else.)";
   op.inputs = {
       {"A", "T1", "Left matrix, [...,M,K] or [K]."},
       {"B", "T2", "Right matrix, [...,K,N] or [K]."},
