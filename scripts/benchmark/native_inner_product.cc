@@ -4,6 +4,7 @@
 #include <cstring>
 #include <istream>
 #include <memory>
+#include <new>
 
 #include <octet/inner_product.hpp>
 
@@ -16,9 +17,27 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 using Type = dnnl::memory::data_type;
 
+/// Matrices begin with a cache line, as those of frameworks do.
+template <class T>
+struct LineAllocator {
+  static constexpr std::align_val_t kLine{64};
+  using value_type = T;
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, kLine); }
+  bool operator==(const LineAllocator&) const { return true; }
+  bool operator!=(const LineAllocator&) const { return false; }
+};
+using Floats = std::vector<float, LineAllocator<float>>;
+using Halves = std::vector<std::uint16_t, LineAllocator<std::uint16_t>>;
+
+Floats random_matrix(std::int64_t rows, std::int64_t columns, std::uint32_t seed) {
+  const std::vector<float> values = random_floats(rows * columns, seed);
+  return {values.begin(), values.end()};
+}
+
 /// The upper halves of floats: good enough as bfloat16 of random numbers.
-std::vector<std::uint16_t> halves_of(const std::vector<float>& values) {
-  std::vector<std::uint16_t> halves(values.size());
+Halves halves_of(const Floats& values) {
+  Halves halves(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::uint32_t bits;
     std::memcpy(&bits, &values[i], sizeof bits);
@@ -33,8 +52,9 @@ struct Job {
   bool constant;
   std::int64_t m, k, n;
   int threads;
-  std::vector<float> a, b, bias;
-  std::vector<std::uint16_t> a_halves, b_halves;
+  Floats a, b;
+  std::vector<float> bias;
+  Halves a_halves, b_halves;
   Bytes a_bytes, b_bytes;
 
   explicit Job(std::istream& words) {
@@ -44,8 +64,8 @@ struct Job {
       throw Error(ErrorCode::invalid_argument, "octet_bench: an inner product needs type, weights, m, k, n, threads");
     type = type_name == "bfloat16" ? DataType::bfloat16 : DataType::float32;
     constant = weights == "constant";
-    a = random_floats(m * k, 1);
-    b = random_floats(k * n, 2);
+    a = random_matrix(m, k, 1);
+    b = random_matrix(k, n, 2);
     bias = random_floats(n, 3);
     a_halves = halves_of(a);
     b_halves = halves_of(b);
@@ -54,7 +74,7 @@ struct Job {
   }
   std::size_t element() const { return type == DataType::float32 ? 4 : 2; }
   std::size_t c_bytes() const { return static_cast<std::size_t>(m * n) * element(); }
-  ConstElements view(const std::vector<float>& floats, const std::vector<std::uint16_t>& halves) const {
+  ConstElements view(const Floats& floats, const Halves& halves) const {
     return type == DataType::float32 ? ConstElements(floats) : ConstElements(halves);
   }
 };
@@ -70,7 +90,7 @@ Contender octet_contender(const Job& job, const char* name, bool constant) {
   const ConstElements weight = constant ? ConstElements(job.b) : ConstElements();
   const auto product = std::make_shared<const InnerProduct>(size(job.m), size(job.n), size(job.k), options,
                                                             InnerProductParameters{weight, {}, job.bias, {}});
-  const auto c = std::make_shared<std::vector<float>>(size(job.m * job.n));
+  const auto c = std::make_shared<Floats>(size(job.m * job.n));
   const Decision decision = product->decision();
   return {name, decision.backend + " " + decision.implementation, [=, &job](std::size_t) {
             auto* halves = reinterpret_cast<std::uint16_t*>(c->data());
@@ -133,11 +153,12 @@ Contender copy(const Job& job) {
       job.constant ? job.a.size() * job.element() + job.c_bytes() : job.b.size() * (job.element() + 1);
   const auto from = std::make_shared<Bytes>(bytes / 2), to = std::make_shared<Bytes>(bytes / 2);
   return {"memcpy", "memcpy", [=, threads = job.threads](std::size_t) {
-            const std::size_t size = from->size(), parts = static_cast<std::size_t>(threads);
-#pragma omp parallel for schedule(static) if (threads > 1)
-            for (int i = 0; i < threads; ++i) {
-              const std::size_t part = static_cast<std::size_t>(i), begin = size * part / parts;
-              std::memcpy(to->data() + begin, from->data() + begin, size * (part + 1) / parts - begin);
+            constexpr std::size_t kWorthThreads = 256 * 1024;
+            const std::size_t size = from->size(), parts = size < kWorthThreads ? 1 : static_cast<std::size_t>(threads);
+#pragma omp parallel for schedule(static) if (parts > 1)
+            for (std::size_t i = 0; i < parts; ++i) {
+              const std::size_t begin = size * i / parts;
+              std::memcpy(to->data() + begin, from->data() + begin, size * (i + 1) / parts - begin);
             }
           }};
 }
