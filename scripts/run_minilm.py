@@ -2,8 +2,8 @@
 
     .deps/venv/bin/python -m scripts.run_minilm
 
-prints what ran where, latencies and embeddings side by side, and how far the embeddings are from the
-float model's, per tensor and with the option rowwise. The exit status is 0 only if all checks,
+prints what ran where, latencies and embeddings side by side, and how far the embeddings are from
+the float model's, per tensor and with the option rowwise. The exit status is 0 only if all checks,
 printed last, pass.
 """
 

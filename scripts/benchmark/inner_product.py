@@ -13,11 +13,8 @@ FLOAT, INT8 = 1, 3  # of ONNX's TensorProto
 
 def as_operator(case: InnerProduct, rows: int) -> Product:
     """The operator that does this job: 8-bit weights with a scale for each column, and a bias."""
-    types = ("float", "int8", "float")
-    cache = "hot"
-    return Product(
-        "DynamicQuantizeMatMul", *types, "constant", cache, rows, case.k, case.n, case.threads
-    )
+    operator, types = "DynamicQuantizeMatMul", ("float", "int8", "float")
+    return Product(operator, *types, "constant", "hot", rows, case.k, case.n, case.threads)
 
 
 class Calls:
@@ -27,6 +24,7 @@ class Calls:
         self._library = ctypes.CDLL(library)
         self._library.octet_dqip_init.restype = ctypes.c_void_p
         self._library.octet_dqip_forward_rows.restype = ctypes.c_void_p
+        self._library.octet_dqip_release.restype = None
         m, k, n = product.m, product.k, product.n
         sizes, types = [ctypes.c_uint64(x) for x in (m, n, k)], (FLOAT, INT8, FLOAT)
         flags = (1, 1, 0, 0)  # constant weights, a bias, no activation, the full range
@@ -40,6 +38,9 @@ class Calls:
         self._check("set_option", b"threads", ctypes.c_int64(product.threads))
         self._check("set_params", *(pointer(x) for x in (weight, scale, bias)), None)
 
+    def __del__(self) -> None:
+        self._library.octet_dqip_release(self._handle)
+
     def _check(self, name: str, *arguments: object) -> None:
         function = getattr(self._library, f"octet_dqip_{name}")
         function.restype = ctypes.c_void_p
@@ -47,8 +48,8 @@ class Calls:
             raise RuntimeError(f"octet_dqip_{name} failed")
 
     def run(self, rows: int, times: int) -> None:
-        forward, handle, m = self._library.octet_dqip_forward_rows, self._handle, ctypes.c_uint64(rows)
-        a, c = pointer(self._a), pointer(self._c)
+        forward, handle = self._library.octet_dqip_forward_rows, self._handle
+        m, a, c = ctypes.c_uint64(rows), pointer(self._a), pointer(self._c)
         for _ in range(times):
             if forward(handle, m, a, None, None, c):
                 raise RuntimeError("octet_dqip_forward_rows failed")

@@ -1,6 +1,7 @@
 """Results: one JSON file for each class of CPU, and the document made of all of them."""
 
 import json
+import math
 import time
 from pathlib import Path
 
@@ -42,8 +43,8 @@ def slower_than_rival(case: Case, native: dict, saturates: bool) -> bool:
     if isinstance(case, InnerProduct):
         # Faster than float products wherever 8-bit ones are. Weights of the run have to be read
         # twice by Octet; that is what the limit of the parts is for.
-        product = native.get("onednn_product")
-        return bool(product and product["median_us"] < native["onednn"]["median_us"] and slowdown > 1)
+        product = native.get("onednn_product", {}).get("median_us", math.inf)
+        return slowdown > 1 and product < native["onednn"]["median_us"]
     if saturates and isinstance(case, Product):
         return slowdown > SATURATING_LIMIT
     octet, other = native["octet"]["median_us"], native[rival]["median_us"]
