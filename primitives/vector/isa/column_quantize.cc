@@ -209,7 +209,7 @@ void walk_groups(const ColumnWalk& walk, std::int64_t n) {
       }
 #endif
       quantized += step * stride;
-      packed += step * kColumnBlock;
+      if (kProducts == 0) packed += step * kColumnBlock;
     }
     if (bounds) {
 #pragma GCC unroll 4
