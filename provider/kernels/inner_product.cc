@@ -149,9 +149,9 @@ void InnerProductState::set_parameters(const void* weight, const float* scale, c
   has_parameters_ = true;
 }
 
-/// As the loops read it: up to a multiple of 64.
+/// As the loops read it: 64 at a time, from any column on.
 std::vector<float> InnerProductState::padded_copy(const float* values, std::int64_t count) const {
-  std::vector<float> copy(static_cast<std::size_t>(vector::padded_n(count)));
+  std::vector<float> copy(static_cast<std::size_t>(count > 0 ? count + vector::kColumnBlock : 0));
   if (count > 0) std::memcpy(copy.data(), values, static_cast<std::size_t>(count) * sizeof *values);
   return copy;
 }
