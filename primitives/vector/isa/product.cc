@@ -126,16 +126,15 @@ void product_pass(const ProductTile& tile) {
 
 using Pass = void (*)(const ProductTile&);
 
+// Passes of more rows than there are registers for are never asked for.
+constexpr int possible(int rows) { return rows <= Dot::kRows ? rows : 1; }
+
 template <bool kAhead>
 Pass pass_for(std::int64_t rows) {
   static_assert(Dot::kRows <= 6);
-  constexpr Pass kPasses[] = {
-      product_pass<1, kAhead>,
-      product_pass<2, kAhead>,
-      product_pass<3, kAhead>,
-      product_pass < Dot::kRows >= 4 ? 4 : 1,
-      kAhead >
-      , product_pass < Dot::kRows >= 5 ? 5 : 1, kAhead >, product_pass < Dot::kRows >= 6 ? 6 : 1, kAhead > };
+  constexpr Pass kPasses[] = {product_pass<1, kAhead>,           product_pass<2, kAhead>,
+                              product_pass<3, kAhead>,           product_pass<possible(4), kAhead>,
+                              product_pass<possible(5), kAhead>, product_pass<possible(6), kAhead>};
   return kPasses[rows - 1];
 }
 

@@ -140,12 +140,13 @@ class Columns {
     before_.add(p);
     add(load_rest(p + kOffset, columns, end));
   }
-  /// totals = the sums and `more`, or and what the totals were.
-  void store(bool add_more, std::int32_t more, std::int32_t* totals) const {
-    before_.store(add_more, more, totals);
+  /// totals = the sums, `more`, and what the totals were where `accumulate`.
+  void store(bool accumulate, std::int32_t more, std::int32_t* totals) const {
+    before_.store(accumulate, more, totals);
     in_order(sub_words(words_, to_upper_bytes(upper_)), upper_, [&](int quarter, Bytes sums) {
       std::int32_t* at = totals + kOffset + quarter * (kBytes / 4);
-      store_register(at, add_dwords(sums, add_more ? spread_dword(more) : load_register(at)));
+      const Bytes total = add_dwords(sums, spread_dword(more));
+      store_register(at, accumulate ? add_dwords(total, load_register(at)) : total);
     });
   }
 
@@ -181,25 +182,45 @@ inline void prefetch(const std::uint8_t* p, const std::uint8_t* end) {
   if (p < end) _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
 }
 
-/// totals = the sums of n columns, up to kRegisters registers of them, and `more`; there is room for whole registers.
+/// The sums of up to kRowsOfWords rows of n columns, up to kRegisters registers of them, as Columns::store gives them:
+/// there is room for whole registers.
 template <bool kSigned, int kRegisters = kMostRegisters>
 void sum_some_columns(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
-                      const std::uint8_t* end, std::int32_t more, std::int32_t* totals) {
+                      const std::uint8_t* end, bool accumulate, std::int32_t* totals) {
   if constexpr (kRegisters > 1)
     if (n <= (kRegisters - 1) * kBytes)
-      return sum_some_columns<kSigned, kRegisters - 1>(x, rows, stride, n, end, more, totals);
+      return sum_some_columns<kSigned, kRegisters - 1>(x, rows, stride, n, end, accumulate, totals);
   const std::int64_t rest = n % kBytes;
+  Columns<kSigned, kRegisters> sums;
+  if (rest == 0)
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (int k = 0; k < kRegisters; ++k) prefetch(x + (i + kRowsAhead) * stride + k * kBytes, end);
+      sums.add(x + i * stride);
+    }
+  else
+    for (std::int64_t i = 0; i < rows; ++i) sums.add(x + i * stride, rest, end);
+  sums.store(accumulate, kSigned ? wrap(rows * -128) : 0, totals);
+}
+
+/// All columns of some rows before the next rows: what the processor fetches ahead of a part of a row is used soon.
+template <bool kSigned>
+void sum_column_blocks(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
+                       const std::uint8_t* end, bool accumulate, std::int32_t* sums) {
   for (std::int64_t row = 0; row < rows; row += kRowsOfWords) {
-    const std::int64_t stop = row + kRowsOfWords < rows ? row + kRowsOfWords : rows;
-    Columns<kSigned, kRegisters> sums;
-    if (rest == 0)
-      for (std::int64_t i = row; i < stop; ++i) {
-        for (int k = 0; k < kRegisters; ++k) prefetch(x + (i + kRowsAhead) * stride + k * kBytes, end);
-        sums.add(x + i * stride);
+    const std::int64_t count = rows - row < kRowsOfWords ? rows - row : kRowsOfWords;
+    const bool keep = accumulate || row > 0;
+    for (std::int64_t j = 0; j < n; j += kWide) {
+      const std::int64_t columns = n - j < kWide ? n - j : kWide;
+      const std::uint8_t* block = x + row * stride + j;
+      if (columns % kBytes == 0) {
+        sum_some_columns<kSigned>(block, count, stride, columns, end, keep, sums + j);
+        continue;
       }
-    else
-      for (std::int64_t i = row; i < stop; ++i) sums.add(x + i * stride, rest, end);
-    sums.store(row == 0, more, totals);
+      std::int32_t wide[kWide];
+      sum_some_columns<kSigned>(block, count, stride, columns, end, false, wide);
+      for (std::int64_t i = 0; i < columns; ++i)
+        sums[j + i] = keep ? wrap(std::int64_t{sums[j + i]} + wide[i]) : wide[i];
+    }
   }
 }
 
@@ -216,29 +237,18 @@ void sum_columns(const void* in, std::int64_t rows, std::int64_t stride, std::in
                  std::int32_t* sums) {
   const std::uint8_t* x = static_cast<const std::uint8_t*>(in);
   const std::uint8_t* end = x + (rows - 1) * stride + n;
-  const std::int32_t excess = kSigned ? wrap(rows * 128) : 0;
-  std::int32_t wide[kWide];
   const std::int64_t joined = stride == n ? rows_to_join(n) : 1;
-  if (joined > 1 && rows >= 2 * joined) {  // several short rows make a long one
-    const std::int64_t whole = rows / joined * joined;
-    sum_some_columns<kSigned>(x, rows / joined, joined * n, joined * n, end, 0, wide);
-    for (std::int64_t j = 0; j < n; ++j) {
-      std::int64_t total = (accumulate ? sums[j] : 0) - std::int64_t{excess};
-      for (std::int64_t k = 0; k < joined; ++k) total += wide[k * n + j];
-      for (std::int64_t i = whole; i < rows; ++i) total += x[i * n + j] ^ (kSigned ? 0x80 : 0);
-      sums[j] = wrap(total);
-    }
-    return;
-  }
-  for (std::int64_t j = 0; j < n; j += kWide) {
-    const std::int64_t columns = n - j < kWide ? n - j : kWide;
-    if (!accumulate && columns % kBytes == 0) {
-      sum_some_columns<kSigned>(x + j, rows, stride, columns, end, -excess, sums + j);
-      continue;
-    }
-    sum_some_columns<kSigned>(x + j, rows, stride, columns, end, -excess, wide);
-    for (std::int64_t i = 0; i < columns; ++i)
-      sums[j + i] = accumulate ? wrap(std::int64_t{sums[j + i]} + wide[i]) : wide[i];
+  if (joined <= 1 || rows < 2 * joined) return sum_column_blocks<kSigned>(x, rows, stride, n, end, accumulate, sums);
+  // Several short rows make a long one.
+  std::int32_t wide[kWide];
+  const std::int64_t whole = rows / joined * joined;
+  sum_column_blocks<kSigned>(x, rows / joined, joined * n, joined * n, end, false, wide);
+  for (std::int64_t j = 0; j < n; ++j) {
+    std::int64_t total = accumulate ? sums[j] : 0;
+    for (std::int64_t k = 0; k < joined; ++k) total += wide[k * n + j];
+    for (std::int64_t i = whole; i < rows; ++i)
+      total += kSigned ? static_cast<std::int8_t>(x[i * n + j]) : x[i * n + j];
+    sums[j] = wrap(total);
   }
 }
 
