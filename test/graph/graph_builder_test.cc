@@ -12,7 +12,7 @@ using Strings = std::vector<std::string>;
 
 GraphBuilder loaded(const std::string& text) {
   onnx::ModelProto model;
-  const auto status = onnx::OnnxParser::Parse(model, text.c_str());
+  const auto status = onnx::OnnxParser::Parse(model, text);
   EXPECT_TRUE(status.IsOK()) << status.ErrorMessage();
   const std::string bytes = model.SerializeAsString();
   return GraphBuilder::from_model(bytes.data(), bytes.size());

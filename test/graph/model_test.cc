@@ -14,7 +14,7 @@ namespace {
 std::string bytes_of(const std::string& text) {
   onnx::ModelProto model;
   const auto status = onnx::OnnxParser::Parse(
-      model, (R"(<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1, "local" : 1]> )" + text).c_str());
+      model, R"(<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1, "local" : 1]> )" + text);
   EXPECT_TRUE(status.IsOK()) << status.ErrorMessage();
   return model.SerializeAsString();
 }

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <random>
 
@@ -38,7 +37,7 @@ TEST(OutputActivations, AreTheSameBitsOnEveryInstructionSet) {
         if (std::isnan(x[i])) {
           ASSERT_TRUE(std::isnan(found[i])) << table->isa << " activation " << kind << " loses NaN";
         } else if (!std::isnan(expected[i])) {
-          ASSERT_EQ(std::memcmp(&found[i], &expected[i], sizeof(float)), 0)
+          ASSERT_TRUE(found[i] == expected[i] && std::signbit(found[i]) == std::signbit(expected[i]))
               << table->isa << " activation " << kind << " of " << x[i] << ": " << found[i] << ", " << expected[i];
         }
       }
@@ -71,7 +70,7 @@ class OutputError : public testing::TestWithParam<Bound> {};
 TEST_P(OutputError, IsAsStated) {
   const auto [kind, truth, units] = GetParam();
   std::vector<float> x = test::all_magnitudes({13.19F, -13.19F, -87.0F, 20.0F});
-  for (float value = -90; value < 90; value += 0.0137F) x.push_back(value);
+  for (int i = 0; i < 13139; ++i) x.push_back(-90 + 0.0137F * static_cast<float>(i));
   for (const auto* table : test::vector_tables()) {
     const std::vector<float> y = computed(*table, kind, x);
     double worst = 0;
