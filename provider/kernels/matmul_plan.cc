@@ -186,7 +186,11 @@ MatMulPlan::Grid MatMulPlan::cut(const Call& call) const {
   const double work = static_cast<double>(shape_.batch) * static_cast<double>(shape_.m) *
                       static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
   const double speed = product_ ? product_->multiplications_per_nanosecond() : 1;
-  const std::size_t wanted = parts_for(call, work / speed);
+  // Weights that come with the run come from memory, too: with few rows that is what takes the time.
+  constexpr double kNanosecondsPerWeight = 0.05;
+  const double weights_of_run =
+      weights_ ? 0 : static_cast<double>(shape_.batch) * static_cast<double>(shape_.n * shape_.k);
+  const std::size_t wanted = parts_for(call, work / speed + weights_of_run * kNanosecondsPerWeight);
   const auto limited = [](std::size_t parts, std::int64_t units) {
     return std::max<std::size_t>(1, std::min(parts, static_cast<std::size_t>(units)));
   };
