@@ -32,10 +32,9 @@ class Program::FrameLease {
   }
   ~FrameLease() {
     Frame* none = nullptr;
-    if (program_.last_frame_.compare_exchange_strong(none, frame_.get(), std::memory_order_release)) {
-      static_cast<void>(frame_.release());
-      return;
-    }
+    Frame* frame = frame_.release();
+    if (program_.last_frame_.compare_exchange_strong(none, frame, std::memory_order_release)) return;
+    frame_.reset(frame);
     try {
       const std::lock_guard<std::mutex> lock(program_.mutex_);
       program_.frames_.push_back(std::move(frame_));
