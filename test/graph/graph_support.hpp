@@ -11,21 +11,10 @@
 
 #include <octet/graph_builder.hpp>
 
+#include "test/support/error_of.hpp"
 #include "test/support/folder.hpp"
 
 namespace octet::test {
-
-/// The text of the octet::Error that a call must throw.
-template <class Function>
-std::string error_of(const Function& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    return error.what();
-  }
-  return "no error";
-}
 
 inline onnx::ModelProto parsed(const GraphBuilder& graph) {
   onnx::ModelProto model;

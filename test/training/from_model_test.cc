@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 
+#include "test/support/error_of.hpp"
 #include "test/support/folder.hpp"
 #include "test/training/layer_case.hpp"
 
@@ -165,16 +166,6 @@ TEST(FromModel, TakesEveryForm) {
   EXPECT_EQ(found.w.scale, std::vector<float>(static_cast<std::size_t>(columns), weights.w.scale[0]));
 }
 
-std::string text_of_error(const std::function<void()>& use) {
-  try {
-    use();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    return error.what();
-  }
-  return "no error";
-}
-
 onnx::TensorProto& initializer(onnx::ModelProto& model, const std::string& name) {
   for (onnx::TensorProto& proto : *model.mutable_graph()->mutable_initializer())
     if (proto.name() == name) return proto;
@@ -218,24 +209,24 @@ TEST(FromModel, ReadsExternalData) {
   // Extents that the file does not reach are refused before memory is taken for them.
   initializer(model, "R").set_dims(1, std::int64_t{1} << 40);
   std::ofstream(folder.file("m.onnx"), std::ios::binary) << model.SerializeAsString();
-  EXPECT_EQ(text_of_error([&] { training::from_file(folder.file("m.onnx"), "lstm"); }),
+  EXPECT_EQ(error_of([&] { training::from_file(folder.file("m.onnx"), "lstm"); }),
             "DynamicQuantizeLSTM 'lstm': input 'R': tensor 'R' cannot be read from 'weights.bin'");
   std::filesystem::remove(folder.file("weights.bin"));
-  EXPECT_EQ(text_of_error([&] { training::from_file(folder.file("m.onnx"), "lstm"); }),
+  EXPECT_EQ(error_of([&] { training::from_file(folder.file("m.onnx"), "lstm"); }),
             "DynamicQuantizeLSTM 'lstm': input 'W': tensor 'W' cannot be read from 'weights.bin'");
 }
 
-std::string error_of(const std::function<void(onnx::ModelProto&)>& change) {
+std::string error_of_changed(const std::function<void(onnx::ModelProto&)>& change) {
   const LayerCase c = LayerCase::generated(10);
   onnx::ModelProto model = model_of(c, training::Lstm(c.definition).quantize());
   change(model);
-  return text_of_error([&] { layer_of(model); });
+  return error_of([&] { layer_of(model); });
 }
 
 TEST(FromModel, WrongModelsAreErrors) {
   using Model = onnx::ModelProto;
   const auto expect = [](const std::function<void(Model&)>& change, const std::string& text) {
-    const std::string found = error_of(change);
+    const std::string found = error_of_changed(change);
     EXPECT_NE(found.find(text), std::string::npos) << found;
   };
   const auto node = [](Model& m) { return m.mutable_graph()->mutable_node(0); };

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 
+#include "test/support/error_of.hpp"
 #include "test/training/layer_case.hpp"
 
 namespace octet::test {
@@ -31,16 +32,6 @@ struct Small {
     states = random_array(random, {1, batch, 6}, 1);
   }
 };
-
-std::string error_of(const std::function<void()>& use) {
-  try {
-    use();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(TrainingZeros, WherePaddingIs) {
   const Small small;

@@ -1,7 +1,6 @@
 // Float columns to packed s8: four rows at a time, whose integers are narrowed and put side by side by column, as the
 // product reads them.
 #include "primitives/vector/isa/groups.hpp"
-#include "primitives/vector/isa/lanes.hpp"
 
 namespace octet::vector::OCTET_ISA {
 namespace {
@@ -28,14 +27,6 @@ inline Ints by_column(Ints a) {
   const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_shuffle_epi8(a, _mm512_broadcast_i32x4(order));
 }
-inline Ints add_bytes(Ints sum, Ints bytes) {
-#ifdef __AVX512VNNI__
-  return _mm512_dpbusd_epi32(sum, _mm512_set1_epi8(1), bytes);
-#else
-  const Ints pairs = _mm512_maddubs_epi16(_mm512_set1_epi8(1), bytes);
-  return add(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-#endif
-}
 #else
 inline Ints magnitude_bits(Floats a) { return _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7FFFFFFF)); }
 inline Ints greater(Ints a, Ints b) { return _mm256_max_epi32(a, b); }
@@ -54,10 +45,6 @@ inline Ints as_ints(Floats a) { return _mm256_castps_si256(a); }
 inline Ints by_column(Ints a) {
   const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm256_shuffle_epi8(a, _mm256_broadcastsi128_si256(order));
-}
-inline Ints add_bytes(Ints sum, Ints bytes) {
-  const Ints pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes);
-  return add(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 #endif
 
@@ -194,7 +181,7 @@ void walk_groups(const ColumnWalk& walk, std::int64_t n) {
         }
         bytes[p] = {by_column(pack_s8(pack_s16(low[0], low[1]), pack_s16(low[2], low[3]))),
                     by_column(pack_s8(pack_s16(high[0], high[1]), pack_s16(high[2], high[3])))};
-        sum[p] = {add_bytes(sum[p].low, bytes[p].low), add_bytes(sum[p].high, bytes[p].high)};
+        sum[p] = {add_weights(sum[p].low, bytes[p].low), add_weights(sum[p].high, bytes[p].high)};
         if (kProducts == 0) store_in_order(packed + p * kPair * kGroup, S::in_order(bytes[p]));
       }
 #ifdef __AVX512VNNI__

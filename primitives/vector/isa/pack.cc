@@ -1,25 +1,11 @@
 // Bringing operands into the product's form: packing weights, flipping signs, row sums.
-#include <immintrin.h>
-
+#include "primitives/vector/isa/groups.hpp"
 #include "primitives/vector/isa/interleave.hpp"
-#include "primitives/vector/isa/isa.hpp"
 
 namespace octet::vector::OCTET_ISA {
 namespace {
 
-constexpr std::int64_t kGroup = 4;
-
-// Adds 4 weights of each column: products with 1. Without VNNI in exact 16-bit pairs (|w0 + w1| <= 256).
 #if defined(__AVX512BW__)
-__m512i add_weights(__m512i sums, __m512i weights) {
-#if defined(__AVX512VNNI__)
-  return _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(1), weights);
-#else
-  const __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi8(1), weights);
-  return _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
-#endif
-}
-
 struct ColumnSums {
   __m512i part[4] = {};
 
@@ -63,11 +49,8 @@ struct ColumnSums {
   __m256i part[8] = {};
 
   void add(const std::int8_t* group) {
-    for (int v = 0; v < 8; ++v) {
-      const __m256i weights = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group + 32 * v));
-      const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), weights);
-      part[v] = _mm256_add_epi32(part[v], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-    }
+    for (int v = 0; v < 8; ++v)
+      part[v] = add_weights(part[v], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(group + 32 * v)));
   }
   void store(std::int32_t* sums) const {
     for (int v = 0; v < 8; ++v) _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + 8 * v), part[v]);
