@@ -12,6 +12,7 @@
 namespace octet::vector {
 
 constexpr std::int64_t kColumnBlock = 64;
+constexpr std::int64_t kGroup = 4;  ///< rows of k whose bytes of a column stand side by side
 
 constexpr std::int64_t padded_k(std::int64_t k) { return (k + 63) / 64 * 64; }
 constexpr std::int64_t padded_n(std::int64_t n) { return (n + kColumnBlock - 1) / kColumnBlock * kColumnBlock; }

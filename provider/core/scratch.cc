@@ -1,10 +1,10 @@
 #include "provider/core/scratch.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <mutex>
-#include <new>
 #include <vector>
+
+#include "provider/core/aligned.hpp"
 
 namespace octet::core {
 namespace {
@@ -17,12 +17,6 @@ int class_of(std::size_t bytes) noexcept {
   int size_class = kSmallest;
   while (size_class <= kLargest && (std::size_t{1} << size_class) < bytes) ++size_class;
   return size_class <= kLargest ? size_class : -1;
-}
-
-void* allocate(std::size_t bytes) {
-  void* data = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  if (data == nullptr) throw std::bad_alloc();
-  return data;
 }
 
 struct FreeList {
@@ -46,7 +40,7 @@ Scratch::Scratch(std::size_t bytes) {
   if (bytes == 0) return;
   size_class_ = class_of(bytes);
   if (size_class_ < 0) {
-    data_ = allocate(bytes);
+    data_ = aligned_array<std::uint8_t>(bytes).release();
     return;
   }
   FreeList& list = free_lists()[static_cast<std::size_t>(size_class_)];
@@ -58,7 +52,7 @@ Scratch::Scratch(std::size_t bytes) {
       return;
     }
   }
-  data_ = allocate(std::size_t{1} << size_class_);
+  data_ = aligned_array<std::uint8_t>(std::size_t{1} << size_class_).release();
 }
 
 Scratch::~Scratch() {
@@ -71,7 +65,7 @@ Scratch::~Scratch() {
       return;
     }
   }
-  std::free(data_);
+  FreeAligned()(data_);
 }
 
 }  // namespace octet::core

@@ -2,9 +2,7 @@
 #include "provider/kernels/inner_product.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <tuple>
 
 #include "primitives/vector/kernels.hpp"
@@ -63,8 +61,7 @@ void InnerProductState::fail(const std::string& text) const {
   throw Error(ErrorCode::invalid_argument, label_ + ": " + text);
 }
 
-InnerProductState::InnerProductState(const InnerProductSpec& spec)
-    : spec_(spec), label_(label_of(spec)), pieces_(0), weights_memory_(nullptr, std::free) {
+InnerProductState::InnerProductState(const InnerProductSpec& spec) : spec_(spec), label_(label_of(spec)), pieces_(0) {
   check();
   pieces_ = DepthPieces(spec.k);
   choose_products();
@@ -128,13 +125,12 @@ void InnerProductState::set_parameters(const void* weight, const float* scale, c
   if (count > 0 && parameters == nullptr)
     fail(std::string("activation ") + name_of(options.activation) + " has parameters, but they are null");
 
-  std::unique_ptr<std::uint8_t, void (*)(void*)> memory(nullptr, std::free);
+  AlignedArray<std::uint8_t> memory;
   std::size_t bytes = 0;
   if (has_weight) {
     const std::int64_t capacity = vector::padded_n(spec_.n);
     bytes = (QuantizedColumns::bytes(pieces_, capacity) + 63) / 64 * 64;
-    memory.reset(static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes)));
-    if (memory == nullptr) throw std::bad_alloc();
+    memory = aligned_array<std::uint8_t>(bytes);
     quantize_weight(weight, scale, QuantizedColumns(pieces_, capacity, memory.get()));
   }
   std::vector<float> new_bias = bias_, new_parameters = padded_copy(parameters, count);

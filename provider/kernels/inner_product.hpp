@@ -11,6 +11,7 @@
 
 #include <octet/inner_product.hpp>
 
+#include "provider/core/aligned.hpp"
 #include "provider/core/parallel.hpp"
 #include "provider/core/product.hpp"
 #include "provider/kernels/quantized_columns.hpp"
@@ -70,7 +71,7 @@ class InnerProductState {
   std::int64_t row_block_ = 64, column_block_ = 64;  ///< of a tile
 
   bool has_parameters_ = false;
-  std::unique_ptr<std::uint8_t, void (*)(void*)> weights_memory_;
+  AlignedArray<std::uint8_t> weights_memory_;
   std::size_t weights_bytes_ = 0;
   std::vector<float> bias_;        ///< n; empty where there is none
   std::vector<float> parameters_;  ///< of the activation

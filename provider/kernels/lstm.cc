@@ -1,7 +1,5 @@
 // DynamicQuantizeLSTM. The formulas stand in provider/ops/lstm.cc and primitives/vector/lstm_kernels.hpp.
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 
 #include "provider/core/cpu.hpp"
 #include "provider/kernels/choose_product.hpp"
@@ -113,12 +111,9 @@ class LstmKernel final : public Kernel {
     LstmShape shape;
     shape.directions = r.dims[0];
     shape.hidden = r.dims[1];
-    const std::size_t bytes = std::max<std::size_t>((LstmParameterMemory::bytes(shape) + 63) / 64 * 64, 64);
-    auto* memory = static_cast<std::uint8_t*>(std::aligned_alloc(64, bytes));
-    if (memory == nullptr) throw std::bad_alloc();
-    constants_.parameter_memory = std::shared_ptr<const std::uint8_t>(
-        memory, [](const std::uint8_t* p) { std::free(const_cast<std::uint8_t*>(p)); });
-    LstmParameterMemory::fill(inputs.data(), shape, memory, constants_.parameters.data());
+    AlignedArray<std::uint8_t> memory = aligned_array<std::uint8_t>(LstmParameterMemory::bytes(shape));
+    LstmParameterMemory::fill(inputs.data(), shape, memory.get(), constants_.parameters.data());
+    constants_.parameter_memory = std::move(memory);
   }
 
   LstmNode node_;

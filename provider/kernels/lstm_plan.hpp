@@ -13,7 +13,7 @@ namespace octet::core {
 struct LstmConstants {
   std::shared_ptr<const PackedWeights> w, r;
   std::shared_ptr<const Bfloat16GateWeights> rounded_w, rounded_r;  ///< in their place, with accuracy=fast
-  std::shared_ptr<const std::uint8_t> parameter_memory;
+  std::shared_ptr<const std::uint8_t[]> parameter_memory;
   std::array<LstmParameters, 2> parameters;
 };
 

@@ -1,10 +1,8 @@
 #include "provider/kernels/lstm_weights.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <string_view>
 
 #include "primitives/vector/kernels.hpp"
@@ -106,8 +104,7 @@ Bfloat16GateWeights::Bfloat16GateWeights(const TensorView& weights, const Tensor
       k_(k),
       hidden_(hidden),
       each_(kGates * vector::padded_units(hidden) * vector::padded_pairs(k)),
-      packed_(static_cast<std::uint16_t*>(std::aligned_alloc(64, (bytes() + 64) / 64 * 64)), std::free) {
-  if (packed_ == nullptr) throw std::bad_alloc();
+      packed_(aligned_array<std::uint16_t>(static_cast<std::size_t>(directions_ * each_))) {
   std::memset(packed_.get(), 0, bytes());
   for (std::int64_t d = 0; d < directions_; ++d) pack(weights, zero_point, d, packed_.get() + d * each_);
   hash_ = std::hash<std::string_view>()({reinterpret_cast<const char*>(packed_.get()), bytes()});

@@ -27,8 +27,8 @@ class Bfloat16GateWeights {
   void pack(const TensorView& weights, const TensorView& zero_point, std::int64_t direction, std::uint16_t* packed);
 
   std::int64_t directions_, k_, hidden_;
-  std::int64_t each_;                                         ///< elements of a direction
-  std::unique_ptr<std::uint16_t[], void (*)(void*)> packed_;  ///< 64-byte aligned
+  std::int64_t each_;  ///< elements of a direction
+  AlignedArray<std::uint16_t> packed_;
   std::uint64_t hash_ = 0;
 };
 

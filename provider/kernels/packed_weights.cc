@@ -1,10 +1,7 @@
 #include "provider/kernels/packed_weights.hpp"
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <string_view>
 
 #include "primitives/vector/kernels.hpp"
@@ -18,20 +15,17 @@ PackedWeights::PackedWeights(const TensorView& b, std::int64_t matrices, std::in
       k_(k),
       n_(n),
       bytes_(static_cast<std::size_t>(matrices * vector::padded_k(k) * vector::padded_n(n))),
+      packed_(aligned_array<std::int8_t>(bytes_)),
       column_sums_(static_cast<std::size_t>(matrices * vector::padded_n(n))) {
-  packed_ = static_cast<std::int8_t*>(std::aligned_alloc(64, std::max<std::size_t>(bytes_, 64)));
-  if (packed_ == nullptr) throw std::bad_alloc();
   const std::uint8_t flip = b.dtype == DataType::uint8 ? 0x80 : 0;
   for (std::int64_t i = 0; i < matrices; ++i)
     vector::kernels().matmul.pack(b.as<const std::uint8_t>() + i * k * n, strides.row, strides.column, k, n, flip,
                                   const_cast<std::int8_t*>(data(i)), const_cast<std::int32_t*>(column_sum(i)));
-  hash_ = std::hash<std::string_view>()({reinterpret_cast<const char*>(packed_), bytes_});
+  hash_ = std::hash<std::string_view>()({reinterpret_cast<const char*>(packed_.get()), bytes_});
 }
 
-PackedWeights::~PackedWeights() { std::free(packed_); }
-
 const std::int8_t* PackedWeights::data(std::int64_t matrix) const noexcept {
-  return packed_ + matrix * vector::padded_k(k_) * vector::padded_n(n_);
+  return packed_.get() + matrix * vector::padded_k(k_) * vector::padded_n(n_);
 }
 
 const std::int32_t* PackedWeights::column_sum(std::int64_t matrix) const noexcept {
@@ -40,7 +34,7 @@ const std::int32_t* PackedWeights::column_sum(std::int64_t matrix) const noexcep
 
 bool PackedWeights::operator==(const PackedWeights& other) const noexcept {
   return matrices_ == other.matrices_ && k_ == other.k_ && n_ == other.n_ &&
-         std::memcmp(packed_, other.packed_, bytes_) == 0;
+         std::memcmp(packed_.get(), other.packed_.get(), bytes_) == 0;
 }
 
 std::shared_ptr<const PackedWeights> pack_weights(const TensorView& b, std::int64_t matrices, std::int64_t k,

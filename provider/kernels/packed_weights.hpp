@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "provider/core/aligned.hpp"
 #include "provider/core/kernel.hpp"
 
 namespace octet::core {
@@ -19,9 +20,6 @@ struct MatrixStrides {
 class PackedWeights {
  public:
   PackedWeights(const TensorView& b, std::int64_t matrices, std::int64_t k, std::int64_t n, MatrixStrides strides);
-  ~PackedWeights();
-  PackedWeights(const PackedWeights&) = delete;
-  PackedWeights& operator=(const PackedWeights&) = delete;
 
   const std::int8_t* data(std::int64_t matrix) const noexcept;
   const std::int32_t* column_sum(std::int64_t matrix) const noexcept;
@@ -34,7 +32,7 @@ class PackedWeights {
   std::int64_t k_;
   std::int64_t n_;
   std::size_t bytes_ = 0;
-  std::int8_t* packed_ = nullptr;  ///< 64-byte aligned
+  AlignedArray<std::int8_t> packed_;
   std::vector<std::int32_t> column_sums_;
   std::uint64_t hash_ = 0;
 };

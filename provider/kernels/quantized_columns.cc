@@ -117,8 +117,7 @@ void ColumnQuantizer::take(std::int64_t count, const QuantizedColumns& columns, 
       step.column_sum = columns.column_sum(piece, n + at);
       std::fill_n(step.column_sum, width_, 0);
       if (rows.count == 0) {
-        constexpr std::int64_t kGroup = 4;  // rows whose bytes of a column stand side by side
-        step.packed = columns.packed(piece, n) + at * kGroup;
+        step.packed = columns.packed(piece, n) + at * vector::kGroup;
       } else {
         step.a_rows = rows.count;
         step.a = rows.a;

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from .elementwise import Elementwise
+from .graph import SHORT
 from .recurrent import Recurrent, Training
-
-SHORT = {"uint8": "u8", "int8": "s8", "int32": "s32", "float": "f32", "bfloat16": "bf16"}
 
 # Types of A, B and Y.
 PATTERN = "DynamicQuantizeLinear and product"  # as quantizers of weights write it

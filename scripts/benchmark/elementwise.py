@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from .graph import DOMAIN, NODES, Model, random_integers
+from .graph import DOMAIN, NODES, SHORT, Model, random_integers
 
-SHORT = {"uint8": "u8", "int8": "s8"}
+INTEGERS = ("uint8", "int8")
 FLAT = [(1,), (64,), (1024,), (16384,), (1 << 20,), (1 << 22,)]
 MATRIX, SMALL_IMAGES, IMAGES = (128, 768), (1, 256, 14, 14), (1, 64, 56, 56)
 DIMS = [*FLAT, MATRIX, SMALL_IMAGES, IMAGES]
@@ -75,7 +75,7 @@ class Elementwise:
 
 def elementwise() -> Iterator[Elementwise]:
     for operator, forms in FORMS.items():
-        for integer in SHORT:
+        for integer in INTEGERS:
             for form, all_dims in forms.items():
                 for dims in all_dims:
                     yield Elementwise(operator, integer, form, dims)

@@ -12,6 +12,7 @@ ELEMENT = {
     "int32": TensorProto.INT32,
     "float": TensorProto.FLOAT,
 }
+SHORT = {"uint8": "u8", "int8": "s8", "int32": "s32", "float": "f32", "bfloat16": "bf16"}
 
 
 class Model:

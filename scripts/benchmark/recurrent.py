@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import helper
 
-from .graph import DOMAIN, NODES, Model, random_integers
+from .graph import DOMAIN, NODES, SHORT, Model, random_integers
 
-SHORT = {"int8": "s8", "uint8": "u8"}
 STEPS, BATCHES = (1, 10, 25, 100), (1, 8, 32)
 INPUTS, HIDDEN = (40, 128, 512), (64, 128, 256, 512, 768)
 TRAINING_STEPS, TRAINING_BATCHES = (1, 10, 50), (1, 2, 8, 32)
@@ -55,7 +54,7 @@ class Recurrent:
 
 
 def recurrents() -> Iterator[Recurrent]:
-    for weights in SHORT:
+    for weights in ("int8", "uint8"):
         for directions in (1, 2):
             for hidden in HIDDEN:
                 for steps in STEPS:
