@@ -10,6 +10,7 @@
 #include <octet/onnx.hpp>
 
 #include "provider/onnx/graph_state.hpp"
+#include "provider/onnx/inference.hpp"
 #include "provider/onnx/tensor_data.hpp"
 
 namespace octet {
@@ -110,12 +111,7 @@ namespace {
 
 core::TypeAndShape tensor_type(const onnx::TypeProto::Tensor& tensor) {
   core::TypeAndShape type{true, static_cast<DataType>(tensor.elem_type())};
-  if (!tensor.has_shape()) return type;
-  type.shape.emplace();
-  for (const auto& dim : tensor.shape().dim()) {
-    type.shape->push_back(dim.has_dim_param() ? core::Dim::symbolic(dim.dim_param()) : core::Dim());
-    if (dim.has_dim_value() && dim.dim_value() >= 0) type.shape->back().value = dim.dim_value();
-  }
+  if (tensor.has_shape()) type.shape = onnx_side::shape_of(tensor.shape());
   return type;
 }
 

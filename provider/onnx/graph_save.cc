@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "provider/onnx/graph_state.hpp"
+#include "provider/onnx/inference.hpp"
 
 namespace octet {
 namespace onnx_side {
@@ -122,16 +123,7 @@ std::int64_t lowest_ir_version(const onnx::ModelProto& model, const std::vector<
 onnx::ValueInfoProto value_info(const BuiltValue& value) {
   onnx::ValueInfoProto info;
   info.set_name(value.name);
-  auto& tensor = *info.mutable_type()->mutable_tensor_type();
-  tensor.set_elem_type(static_cast<std::int32_t>(value.type.dtype));
-  auto& shape = *tensor.mutable_shape();
-  for (const core::Dim& dim : *value.type.shape) {
-    auto& added = *shape.add_dim();
-    if (dim.known())
-      added.set_dim_value(dim.value);
-    else if (!dim.symbol.empty())
-      added.set_dim_param(dim.symbol);
-  }
+  write_type(value.type, *info.mutable_type());
   return info;
 }
 

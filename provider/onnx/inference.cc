@@ -1,7 +1,5 @@
 #include "provider/onnx/inference.hpp"
 
-#include "provider/core/infer.hpp"
-
 namespace octet::onnx_side {
 namespace {
 
@@ -17,19 +15,12 @@ std::string node_name(const onnx::InferenceContext& context) {
   return text.substr(open + 2, text.size() - open - 3);
 }
 
-Dim dim_of(const onnx::TensorShapeProto_Dimension& dim) {
-  if (dim.has_dim_value()) return {dim.dim_value()};
-  return dim.has_dim_param() ? Dim::symbolic(dim.dim_param()) : Dim();
-}
-
 void read_type(const onnx::TypeProto* type, const std::string& label, TypeAndShape& value) {
   if (type == nullptr || type->value_case() == onnx::TypeProto::VALUE_NOT_SET) return;
   if (type->value_case() != onnx::TypeProto::kTensorType)
     throw Error(ErrorCode::invalid_argument, label + " is no tensor");
   value.dtype = static_cast<DataType>(type->tensor_type().elem_type());
-  if (!type->tensor_type().has_shape()) return;
-  value.shape.emplace();
-  for (const auto& dim : type->tensor_type().shape().dim()) value.shape->push_back(dim_of(dim));
+  if (type->tensor_type().has_shape()) value.shape = shape_of(type->tensor_type().shape());
 }
 
 std::string port_label(const char* kind, const core::PortDef* port) {
@@ -72,13 +63,24 @@ std::optional<Attributes> read_attributes(const core::OpDef& op, const onnx::Inf
   return attributes;
 }
 
-void write_output(const TypeAndShape& output, onnx::TypeProto& type) {
-  auto& tensor = *type.mutable_tensor_type();
-  if (output.dtype != DataType::undefined) tensor.set_elem_type(static_cast<std::int32_t>(output.dtype));
-  if (!output.shape) return;
-  auto& shape = *tensor.mutable_shape();
+}  // namespace
+
+Shape shape_of(const onnx::TensorShapeProto& shape) {
+  Shape result;
+  for (const auto& dim : shape.dim()) {
+    result.push_back(dim.has_dim_param() ? Dim::symbolic(dim.dim_param()) : Dim());
+    if (dim.has_dim_value() && dim.dim_value() >= 0) result.back().value = dim.dim_value();
+  }
+  return result;
+}
+
+void write_type(const TypeAndShape& tensor, onnx::TypeProto& type) {
+  auto& written = *type.mutable_tensor_type();
+  if (tensor.dtype != DataType::undefined) written.set_elem_type(static_cast<std::int32_t>(tensor.dtype));
+  if (!tensor.shape) return;
+  auto& shape = *written.mutable_shape();
   shape.clear_dim();
-  for (const Dim& dim : *output.shape) {
+  for (const Dim& dim : *tensor.shape) {
     auto& added = *shape.add_dim();
     if (dim.known())
       added.set_dim_value(dim.value);
@@ -86,8 +88,6 @@ void write_output(const TypeAndShape& output, onnx::TypeProto& type) {
       added.set_dim_param(dim.symbol);
   }
 }
-
-}  // namespace
 
 AttributeValue attribute_value(const onnx::AttributeProto& attribute, const std::string& label) {
   switch (attribute.type()) {
@@ -119,7 +119,7 @@ void infer(const core::OpDef& op, onnx::InferenceContext& context) {
                                read_outputs(op, context, label));
     core::check_and_infer(neutral, core::Purpose::graph);
     for (std::size_t i = 0; i < context.getNumOutputs(); ++i)
-      if (neutral.has_output(i)) write_output(neutral.output(i), *context.getOutputType(i));
+      if (neutral.has_output(i)) write_type(neutral.output(i), *context.getOutputType(i));
   } catch (const Error& error) {
     throw onnx::InferenceError(error.what());
   }
