@@ -77,6 +77,8 @@ void run_all(double seconds) {
       print(run_quantize(words, seconds));
     else if (family == "elementwise")
       print(run_elementwise(words, seconds));
+    else if (family == "lstm")
+      print(run_lstm(words, seconds));
     else if (family == "lstm_training")
       print(run_lstm_training(words, seconds));
     else

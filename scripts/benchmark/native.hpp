@@ -31,6 +31,9 @@ Outcome run_quantize(std::istream& words, double seconds);
 /// An element-wise operator, a reduction or QLinearConcat:  OPERATOR TYPE FORM RANK DIM...
 Outcome run_elementwise(std::istream& words, double seconds);
 
+/// DynamicQuantizeLSTM in one direction, and what its time goes into:  STEPS BATCH INPUT HIDDEN
+Outcome run_lstm(std::istream& words, double seconds);
+
 /// A training step of an LSTM, or its forward pass alone:  forward|step STEPS BATCH INPUT HIDDEN
 Outcome run_lstm_training(std::istream& words, double seconds);
 

@@ -65,6 +65,9 @@ def arranged(answer: dict, rival: str) -> dict:
         row["product"] = min(parts, key=lambda times: times["ratio"])
         least = row["product"]["median_us"] + answer["memcpy"]["median_us"]
         row["share_of_parts"] = row["octet"]["median_us"] / least
+    if "gates" in answer:  # of an LSTM
+        without, gates = answer["without products"]["ratio"], answer["gates"]["ratio"]
+        row["shares"] = {"products": 1 - without, "gates": gates, "rest": without - gates}
     if "product onednn" in answer:
         row["onednn_product"] = answer["product onednn"]
     if differing > 0:
@@ -82,8 +85,9 @@ def is_native(case: Case) -> bool:
     """The C++ part has operators rather than models and patterns, and most with one thread."""
     if isinstance(case, InnerProduct):
         return True
-    of_plugin = isinstance(case, (Encoder, Recurrent)) or case.operator == PATTERN
-    return case.threads == 1 and not of_plugin
+    if isinstance(case, Recurrent):  # where its time goes is much the same in its other forms
+        return case.threads == 1 and case.directions == 1 and case.weights == "int8"
+    return case.threads == 1 and not isinstance(case, Encoder) and case.operator != PATTERN
 
 
 def measure(

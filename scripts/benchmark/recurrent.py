@@ -46,6 +46,9 @@ class Recurrent:
             f" t{self.threads}"
         )
 
+    def native_line(self, copies: int) -> str:
+        return f"lstm {self.steps} {self.batch} {self.inputs} {self.hidden}"
+
     @property
     def nodes(self) -> int:
         columns = 4 * self.hidden * self.directions

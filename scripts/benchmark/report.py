@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,9 @@ Made by `scripts/bench` from `docs/benchmarks/*.json`; not to be edited by hand.
   the faster of oneDNN's and Octet's bare u8 x s8 product, and a copy of half as many bytes as A and
   C have; with `runtime` weights the same job with constant ones, and a copy of half as many bytes
   as B and its 8-bit form have. **Bold**: over {constant} and {runtime}.
+- For `DynamicQuantizeLSTM`, **products**, **gates** and **rest** are shares of Octet C++'s time: what
+  it saves where its products do nothing, the passes from sums to states, and what remains: the
+  quantization of rows, the outputs and the call.
 - `DynamicQuantizeLinear and product` is the pattern that onnxruntime fuses into
   DynamicQuantizeMatMul: DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Mul, Add.
 """
@@ -197,10 +201,18 @@ def variant_table(rows: list[Row]) -> str:
     extra: dict[str, Callable[[Row], str]] = {}
     if any("share_of_parts" in row.native for row in ordered):
         extra[OF_PARTS] = lambda row: row.of_parts
+    for part in ("products", "gates", "rest"):
+        if any("shares" in row.native for row in ordered):
+            extra[part] = partial(share_text, part=part)
     if any("memcpy" in row.native for row in ordered):
         extra["memcpy"] = lambda row: microseconds(row.native.get("memcpy"))
     lines = ([*row.cells(), *(cell(row) for cell in extra.values())] for row in ordered)
     return table([*columns, *extra], lines)
+
+
+def share_text(row: Row, part: str) -> str:
+    shares = row.native.get("shares")
+    return f"{shares[part]:.0%}" if shares else ""
 
 
 def disagreements(rows: list[Row]) -> str:
