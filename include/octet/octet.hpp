@@ -163,6 +163,8 @@ struct Call {
   void (*parallel_for)(void* context, std::size_t count, Task task, void* argument) = nullptr;
   void* context = nullptr;
   std::int32_t threads = 1;
+  /// About how long parallel_for takes beyond its tasks. Work is cut only where each part takes twice as long.
+  std::int32_t fork_nanoseconds = 4000;
 };
 
 /// Which code computes a node for given shapes, and why.

@@ -54,10 +54,10 @@ inline Range split(std::int64_t count, std::int64_t grain, std::size_t parts, st
   return {at(index), at(index + 1)};
 }
 
-/// How many parts work of about `nanoseconds` is worth: each part must outweigh the fork (docs/threads.md).
+/// How many parts work of about `nanoseconds` is worth: each must outweigh the fork (docs/threads.md).
 inline std::size_t parts_for(const Call& call, double nanoseconds) noexcept {
-  constexpr double kNanosecondsPerPart = 8000;
-  const auto worth = static_cast<std::size_t>(nanoseconds / kNanosecondsPerPart);
+  constexpr double kForks = 2;
+  const auto worth = static_cast<std::size_t>(nanoseconds / (kForks * std::max(1, call.fork_nanoseconds)));
   return std::clamp<std::size_t>(worth, 1, static_cast<std::size_t>(threads_of(call)));
 }
 

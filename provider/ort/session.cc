@@ -27,7 +27,7 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 Session::Session(Settings settings, const OrtLogger* logger)
-    : settings_(std::move(settings)), logger_(logger), threads_(settings_.threads) {
+    : settings_(std::move(settings)), logger_(logger), threads_(settings_.threads, settings_.spinning) {
   cpu_isa();  // throws, and so refuses the session, where the CPU lacks what Octet needs
 }
 
@@ -80,6 +80,7 @@ void Session::write_report() const {
   field("quantized_nodes", coverage_.quantized_nodes);
   field("quantized_taken", coverage_.quantized_taken);
   field("threads", threads_.size());
+  field("spinning", settings_.spinning ? "true" : "false");
   field("runs", runs_.load());
   file << "  \"operators\": [";
   const char* separator = "\n";

@@ -109,7 +109,7 @@ constexpr OptionDef kOptions[] = {
     {"warmup", set_warmup},
 };
 
-/// The session's entries for this provider, by option name.
+/// The session's entries.
 std::map<std::string, std::string> session_entries(const OrtSessionOptions* options) {
   const OrtApi& api = ort_api();
   const std::unique_ptr<OrtKeyValuePairs, void (*)(OrtKeyValuePairs*)> pairs(
@@ -119,19 +119,18 @@ std::map<std::string, std::string> session_entries(const OrtSessionOptions* opti
   std::size_t count = 0;
   api.GetKeyValuePairs(pairs.get(), &keys, &values, &count);
   std::map<std::string, std::string> entries;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string_view key = keys[i];
-    if (key.substr(0, kPrefix.size()) == kPrefix) entries.emplace(key.substr(kPrefix.size()), values[i]);
-  }
+  for (std::size_t i = 0; i < count; ++i) entries.emplace(keys[i], values[i]);
   return entries;
 }
 
 void check_names(const std::map<std::string, std::string>& entries) {
   std::string known;
   for (const OptionDef& option : kOptions) known += (known.empty() ? "" : ", ") + std::string(option.name);
-  for (const auto& [name, value] : entries) {
+  for (const auto& [key, value] : entries) {
+    if (key.compare(0, kPrefix.size(), kPrefix) != 0) continue;
+    const std::string name = key.substr(kPrefix.size());
     const bool is_known = std::any_of(std::begin(kOptions), std::end(kOptions),
-                                      [&key = name](const OptionDef& option) { return key == option.name; });
+                                      [&](const OptionDef& option) { return name == option.name; });
     if (!is_known) throw Error(ErrorCode::invalid_argument, "Octet: unknown option '" + name + "', known are " + known);
   }
 }
@@ -147,10 +146,12 @@ Settings read_settings(const OrtSessionOptions* options) {
   const std::map<std::string, std::string> entries = session_entries(options);
   check_names(entries);
   Settings settings;
+  if (const auto entry = entries.find("session.intra_op.allow_spinning"); entry != entries.end())
+    settings.spinning = entry->second == "1";
   for (const OptionDef& option : kOptions) {
     const std::string variable = environment_name(option.name);
     const char* from_environment = std::getenv(variable.c_str());
-    if (const auto entry = entries.find(option.name); entry != entries.end())
+    if (const auto entry = entries.find(std::string(kPrefix) + option.name); entry != entries.end())
       option.set({entry->second, std::string("option '") + option.name + "'"}, settings);
     else if (from_environment != nullptr && *from_environment != '\0')
       option.set({from_environment, "environment variable " + variable, false}, settings);

@@ -21,6 +21,7 @@ struct Settings {
   bool trace_claims = false;                  ///< verbose=dispatch: to stderr, which nodes are not taken and why,
   bool trace_plans = false;  ///< and what runs those that are (the core does that for OCTET_VERBOSE=dispatch)
   double min_coverage = 0;   ///< least share of the model's quantized nodes that must run here, else no session
+  bool spinning = true;      ///< ONNX Runtime's own "session.intra_op.allow_spinning"
   std::string report;        ///< file that gets the run counters as JSON when the session ends; "": none
 
   /// Values of the model's symbolic dimensions, for which plans are made with the session.

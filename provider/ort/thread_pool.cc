@@ -39,19 +39,26 @@ void parallel_for(void* context, std::size_t count, Call::Task task, void* argum
   check(ort_api().KernelContext_ParallelFor(static_cast<const OrtKernelContext*>(context), task, count, 0, argument));
 }
 
+/// KernelContext_ParallelFor of empty tasks at two threads, 0.1 to 2 ms after the one before (docs/threads.md).
+constexpr std::int32_t kForkSpinning = 1200;
+constexpr std::int32_t kForkSleeping = 7000;
+
 int upper_bound(int most) {
   return most > 0 ? most : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int most) : most_(upper_bound(most)), counts_left_(most_ > 1 ? kCounts : 0) {}
+ThreadPool::ThreadPool(int most, bool spinning)
+    : most_(upper_bound(most)),
+      fork_nanoseconds_(spinning ? kForkSpinning : kForkSleeping),
+      counts_left_(most_ > 1 ? kCounts : 0) {}
 
 Call ThreadPool::lend(const OrtKernelContext* context) {
   if (counts_left_.load(std::memory_order_relaxed) > 0 && counts_left_.fetch_sub(1) > 0) count_threads(context);
   const int threads = size_.load(std::memory_order_relaxed);
   if (threads == 1) return {};
-  return {parallel_for, const_cast<OrtKernelContext*>(context), threads};
+  return {parallel_for, const_cast<OrtKernelContext*>(context), threads, fork_nanoseconds_};
 }
 
 void ThreadPool::count_threads(const OrtKernelContext* context) {

@@ -272,6 +272,22 @@ TEST(ParallelFor, RethrowsOneExceptionAfterAllTasks) {
   EXPECT_EQ(ran, 64);
 }
 
+TEST(ParallelFor, EveryPartOutweighsTheFork) {
+  Call call = lend_threads(4);
+  for (const std::int32_t fork : {0, 1, 1000, 7000}) {
+    call.fork_nanoseconds = fork;
+    std::size_t before = 1;
+    for (const double work : {0.0, 1.0, 1e3, 1e4, 3e4, 1e5, 1e9}) {
+      const std::size_t parts = core::parts_for(call, work);
+      EXPECT_GE(parts, before) << fork << ", " << work;
+      EXPECT_LE(parts, 4U);
+      EXPECT_TRUE(parts == 1 || work / static_cast<double>(parts) >= 2.0 * fork) << fork << ", " << work;
+      before = parts;
+    }
+    EXPECT_EQ(before, 4U) << fork;
+  }
+}
+
 TEST(ParallelFor, SplitCoversEverythingInWholeGrains) {
   for (const std::int64_t count : {0, 1, 63, 64, 65, 1000})
     for (const std::size_t parts : {1U, 2U, 3U, 7U}) {

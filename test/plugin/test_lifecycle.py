@@ -120,6 +120,17 @@ def test_sessions_with_different_options(rng: np.random.Generator) -> None:
             assert_same_bits(session.run(None, feed), expected)
 
 
+@pytest.mark.parametrize("spinning", ["0", "1"])
+def test_waiting_threads(rng: np.random.Generator, tmp_path: Path, spinning: str) -> None:
+    """How the session's threads wait decides on when work is cut, and never on results."""
+    model = mixed_model(rng)
+    (feed,) = inputs_of(rng, 1)
+    entries = {"session.intra_op.allow_spinning": spinning}
+    run = run_profiled(model, feed, tmp_path, threads=2, entries=entries)
+    assert run.report["spinning"] is (spinning == "1")
+    assert_same_bits(run.outputs, cpu_session(model).run(None, feed))
+
+
 @pytest.mark.parametrize("mode", ["parallel", "sequential"])
 def test_execution_modes(rng: np.random.Generator, mode: str) -> None:
     model = mixed_model(rng)
