@@ -79,11 +79,13 @@ Claims claim_nodes(const Graph& graph, const HasKernel& has_kernel, Session& ses
 }
 
 bool is_quantized(const std::string& op_type, const std::string& domain) {
-  const auto contains = [&](const char* text) { return op_type.find(text) != std::string::npos; };
+  // Of the operators of opset 28 and of ONNX Runtime 1.32.
+  static constexpr const char* kParts[] = {"QLinear", "uantizeLinear", "DynamicQuantize",          "Integer",
+                                           "QGemm",   "QAttention",    "QEmbedLayerNormalization", "QOrdered",
+                                           "QMoE",    "NBits",         "BlockQuantized",           "Bnb4"};
   if (!domain.empty() && domain != "com.microsoft") return false;
-  return contains("QLinear") || contains("uantizeLinear") || contains("DynamicQuantize") || contains("Integer") ||
-         op_type == "QGemm" || op_type == "QAttention" || op_type == "QEmbedLayerNormalization" ||
-         op_type == "QOrderedMatMul";
+  return std::any_of(std::begin(kParts), std::end(kParts),
+                     [&](const char* part) { return op_type.find(part) != std::string::npos; });
 }
 
 }  // namespace octet::ort

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
-from graphs import Graph, add_product, add_quantizer, add_unsupported, random_weights
+from graphs import MICROSOFT, Graph, add_product, add_quantizer, add_unsupported, random_weights
 from octet_sessions import Level, octet_session
 
 RNG = np.random.default_rng(0)
@@ -19,6 +19,13 @@ def add_product_group(graph: Graph) -> None:
 
 def add_choice(graph: Graph) -> None:
     graph.output(add_unsupported(graph, graph.input("bytes", np.uint8, [4])), np.uint8)
+
+
+def add_4_bit_product(graph: Graph) -> None:
+    packed = graph.constant(RNG.integers(0, 256, (8, 1, 16), np.uint8))
+    inputs = [graph.input("a", np.float32, [4, 32]), packed, graph.constant(np.ones(8, np.float32))]
+    sizes = {"K": 32, "N": 8, "bits": 4, "block_size": 32}
+    graph.output(graph.add("MatMulNBits", inputs, domain=MICROSOFT, **sizes)[0], np.float32)
 
 
 def add_float_node(graph: Graph) -> None:
@@ -35,6 +42,7 @@ def model_of(*parts: Callable[[Graph], None]) -> onnx.ModelProto:
 ALL = model_of(add_product_group)
 TWO_OF_THREE = model_of(add_product_group, add_choice)
 NONE_SUPPORTED = model_of(add_choice)
+NO_8_BIT = model_of(add_4_bit_product)
 NONE_QUANTIZED = model_of(add_float_node)
 
 
@@ -52,6 +60,7 @@ def test_enough(model: onnx.ModelProto, least: str) -> None:
         (TWO_OF_THREE, "0.67", "2 of the model's 3"),
         (TWO_OF_THREE, "1", "2 of the model's 3"),
         (NONE_SUPPORTED, "0.01", "0 of the model's 1"),
+        (NO_8_BIT, "0.01", "0 of the model's 1"),
         (NONE_QUANTIZED, "0.5", "0 of the model's 0"),
     ],
 )
