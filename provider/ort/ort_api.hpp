@@ -29,7 +29,6 @@ struct OrtKernelInfo;
 struct OrtKernelRegistry;
 struct OrtKeyValuePairs;
 struct OrtLogger;
-struct OrtMemoryInfo;
 struct OrtNode;
 struct OrtNodeComputeContext;
 struct OrtOpAttr;
@@ -71,22 +70,6 @@ enum OrtHardwareDeviceType : std::int32_t {
   OrtHardwareDeviceType_CPU = 0,
   OrtHardwareDeviceType_GPU = 1,
   OrtHardwareDeviceType_NPU = 2,
-};
-
-enum OrtMemType : std::int32_t { OrtMemTypeCPUInput = -2, OrtMemTypeCPUOutput = -1, OrtMemTypeDefault = 0 };
-
-enum OrtAllocatorType : std::int32_t {
-  OrtInvalidAllocator = -1,
-  OrtDeviceAllocator = 0,
-  OrtArenaAllocator = 1,
-  OrtReadOnlyAllocator = 2,
-};
-
-enum ONNXType : std::int32_t {
-  ONNX_TYPE_UNKNOWN = 0,
-  ONNX_TYPE_TENSOR = 1,
-  ONNX_TYPE_SEQUENCE = 2,
-  ONNX_TYPE_MAP = 3,
 };
 
 enum OrtOpAttrType : std::int32_t {
@@ -201,7 +184,7 @@ struct OrtEpApi {
 /// Text getters take a buffer and its size; with a null buffer they give the size, the final NUL included.
 struct OrtApi {
   Status (*CreateStatus)(OrtErrorCode, const char* message);
-  OrtErrorCode (*GetErrorCode)(const OrtStatus*);
+  UnusedSlot unused_1;
   const char* (*GetErrorMessage)(const OrtStatus*);
   UnusedSlot unused_3[48];
   Status (*GetTensorMutableData)(OrtValue*, void**);
@@ -212,9 +195,7 @@ struct OrtApi {
   Status (*GetDimensionsCount)(const OrtTensorTypeAndShapeInfo*, std::size_t*);
   Status (*GetDimensions)(const OrtTensorTypeAndShapeInfo*, std::int64_t*, std::size_t);
   Status (*GetSymbolicDimensions)(const OrtTensorTypeAndShapeInfo*, const char**, std::size_t);
-  UnusedSlot unused_64[5];
-  Status (*CreateCpuMemoryInfo)(OrtAllocatorType, OrtMemType, OrtMemoryInfo**);
-  UnusedSlot unused_70[15];
+  UnusedSlot unused_64[21];
   Status (*KernelInfoGetAttribute_float)(const OrtKernelInfo*, const char* name, float*);
   Status (*KernelInfoGetAttribute_int64)(const OrtKernelInfo*, const char* name, std::int64_t*);
   Status (*KernelInfoGetAttribute_string)(const OrtKernelInfo*, const char* name, char*, std::size_t*);
@@ -224,8 +205,7 @@ struct OrtApi {
                                     OrtValue**);
   UnusedSlot unused_92;
   void (*ReleaseStatus)(OrtStatus*);
-  void (*ReleaseMemoryInfo)(OrtMemoryInfo*);
-  UnusedSlot unused_95[3];
+  UnusedSlot unused_94[4];
   void (*ReleaseTypeInfo)(OrtTypeInfo*);
   UnusedSlot unused_99[63];
   Status (*KernelInfoGetAttributeArray_float)(const OrtKernelInfo*, const char* name, float*, std::size_t*);
@@ -249,9 +229,7 @@ struct OrtApi {
   UnusedSlot unused_273;
   Status (*KernelContext_ParallelFor)(const OrtKernelContext*, void (*task)(void*, std::size_t), std::size_t total,
                                       std::size_t num_batch, void* argument);
-  UnusedSlot unused_275[2];
-  Status (*KernelContext_GetScratchBuffer)(const OrtKernelContext*, const OrtMemoryInfo*, std::size_t bytes, void**);
-  UnusedSlot unused_278[11];
+  UnusedSlot unused_275[14];
   Status (*GetValueInfoName)(const OrtValueInfo*, const char**);
   Status (*GetValueInfoTypeInfo)(const OrtValueInfo*, const OrtTypeInfo**);
   UnusedSlot unused_291[7];
@@ -297,11 +275,7 @@ struct OrtApi {
   Status (*GetSessionOptionsConfigEntries)(const OrtSessionOptions*, OrtKeyValuePairs**);
   UnusedSlot unused_380[10];
   bool (*TensorTypeAndShape_HasShape)(const OrtTensorTypeAndShapeInfo*);
-  UnusedSlot unused_391;
-  Status (*KernelInfo_GetOperatorDomain)(const OrtKernelInfo*, char*, std::size_t*);
-  Status (*KernelInfo_GetOperatorType)(const OrtKernelInfo*, char*, std::size_t*);
-  Status (*KernelInfo_GetOperatorSinceVersion)(const OrtKernelInfo*, int*);
-  UnusedSlot unused_395[19];
+  UnusedSlot unused_391[23];
   Status (*GetTensorElementTypeAndShapeDataReference)(const OrtValue*, ONNXTensorElementDataType*,
                                                       const std::int64_t** dims, std::size_t* rank);
 };

@@ -7,7 +7,6 @@ namespace octet::ort {
   static_assert(offsetof(table, member) == (slot) * sizeof(void*), #table "::" #member " is not in slot " #slot)
 
 OCTET_SLOT(OrtApi, CreateStatus, 0);
-OCTET_SLOT(OrtApi, GetErrorCode, 1);
 OCTET_SLOT(OrtApi, GetErrorMessage, 2);
 OCTET_SLOT(OrtApi, GetTensorMutableData, 51);
 OCTET_SLOT(OrtApi, CastTypeInfoToTensorInfo, 55);
@@ -15,14 +14,12 @@ OCTET_SLOT(OrtApi, GetTensorElementType, 60);
 OCTET_SLOT(OrtApi, GetDimensionsCount, 61);
 OCTET_SLOT(OrtApi, GetDimensions, 62);
 OCTET_SLOT(OrtApi, GetSymbolicDimensions, 63);
-OCTET_SLOT(OrtApi, CreateCpuMemoryInfo, 69);
 OCTET_SLOT(OrtApi, KernelInfoGetAttribute_float, 85);
 OCTET_SLOT(OrtApi, KernelInfoGetAttribute_int64, 86);
 OCTET_SLOT(OrtApi, KernelInfoGetAttribute_string, 87);
 OCTET_SLOT(OrtApi, KernelContext_GetInput, 90);
 OCTET_SLOT(OrtApi, KernelContext_GetOutput, 91);
 OCTET_SLOT(OrtApi, ReleaseStatus, 93);
-OCTET_SLOT(OrtApi, ReleaseMemoryInfo, 94);
 OCTET_SLOT(OrtApi, ReleaseTypeInfo, 98);
 OCTET_SLOT(OrtApi, KernelInfoGetAttributeArray_float, 162);
 OCTET_SLOT(OrtApi, KernelInfoGetAttributeArray_int64, 163);
@@ -37,7 +34,6 @@ OCTET_SLOT(OrtApi, Logger_LogMessage, 247);
 OCTET_SLOT(OrtApi, KernelInfoGetConstantInput_tensor, 249);
 OCTET_SLOT(OrtApi, ReadOpAttr, 272);
 OCTET_SLOT(OrtApi, KernelContext_ParallelFor, 274);
-OCTET_SLOT(OrtApi, KernelContext_GetScratchBuffer, 277);
 OCTET_SLOT(OrtApi, GetValueInfoName, 289);
 OCTET_SLOT(OrtApi, GetValueInfoTypeInfo, 290);
 OCTET_SLOT(OrtApi, GetKeyValuePairs, 298);
@@ -70,9 +66,6 @@ OCTET_SLOT(OrtApi, Node_GetEpName, 368);
 OCTET_SLOT(OrtApi, GetTensorData, 378);
 OCTET_SLOT(OrtApi, GetSessionOptionsConfigEntries, 379);
 OCTET_SLOT(OrtApi, TensorTypeAndShape_HasShape, 390);
-OCTET_SLOT(OrtApi, KernelInfo_GetOperatorDomain, 392);
-OCTET_SLOT(OrtApi, KernelInfo_GetOperatorType, 393);
-OCTET_SLOT(OrtApi, KernelInfo_GetOperatorSinceVersion, 394);
 OCTET_SLOT(OrtApi, GetTensorElementTypeAndShapeDataReference, 414);
 
 OCTET_SLOT(OrtEpApi, CreateEpDevice, 0);
