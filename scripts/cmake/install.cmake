@@ -61,7 +61,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md ${PR
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/licenses DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(scripts/cmake/OctetConfig.cmake.in OctetConfig.cmake INSTALL_DESTINATION ${config_dir})
-write_basic_package_version_file(OctetConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+write_basic_package_version_file(OctetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/OctetConfig.cmake ${PROJECT_BINARY_DIR}/OctetConfigVersion.cmake
         DESTINATION ${config_dir})
 
