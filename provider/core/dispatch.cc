@@ -9,7 +9,7 @@ namespace octet::core {
 void trace(const std::string& label, const Decision& decision) {
   static const bool wanted = [] {
     const char* verbose = std::getenv("OCTET_VERBOSE");
-    return verbose != nullptr && std::strstr(verbose, "dispatch") != nullptr;
+    return verbose != nullptr && std::strcmp(verbose, "dispatch") == 0;
   }();
   if (!wanted) return;
   std::string text = "octet: " + label + ": " + decision.backend + " " + decision.implementation + "\n";
