@@ -13,8 +13,9 @@
 // Conventions that hold everywhere:
 // - Tensors are dense, row-major, in host memory, of any alignment. 4-bit elements are packed two to a byte, the first
 //   in the low half.
-// - Results are exact: integer sums are exact modulo 2^32, and 8-bit and float outputs equal the operator's formula
-//   (`octet ops`, docs/operators.md) bit for bit, whatever the CPU, the number of threads and the shape.
+// - Results are exact: integer sums are exact modulo 2^32, and outputs equal the operator's formula (`octet ops`,
+//   docs/operators.md) bit for bit, or within the error stated there where it has an exponential. The bits are the same
+//   whatever the CPU, the number of threads and the shape (but for Options::accuracy "fast").
 // - Nothing is owned that is passed in, except where said: constant inputs are copied or packed by the constructor.
 // - Errors are thrown as octet::Error. A call that throws leaves the outputs unspecified and everything else unchanged.
 #pragma once
