@@ -1,5 +1,7 @@
 #include "provider/ort/settings.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -67,9 +69,12 @@ void set_min_coverage(const Given& given, Settings& settings) {
     given.fail("a share of the quantized nodes from 0 to 1");
 }
 
+/// Worker processes that share the environment write a file each with "%p", the process's number.
 void set_report(const Given& given, Settings& settings) {
   settings.report = given.value;
-  if (!given.value.empty() && !std::ofstream(given.value)) given.fail("the path of a file that can be written");
+  if (const std::size_t at = settings.report.find("%p"); at != std::string::npos)
+    settings.report.replace(at, 2, std::to_string(getpid()));
+  if (!given.value.empty() && !std::ofstream(settings.report)) given.fail("the path of a file that can be written");
 }
 
 /// "batch=1,sequence=128; batch=8,sequence=32"

@@ -1,5 +1,6 @@
 """The provider's options: by session and by environment, and what is said of wrong ones."""
 
+import gc
 import json
 import os
 import subprocess
@@ -152,6 +153,13 @@ def test_report(rng: np.random.Generator, tmp_path: Path) -> None:
     assert [o["runs"] for o in operators] == [5, 5]
     assert [o["name"] for o in operators] == ["graph_DynamicQuantizeLinear_0", "graph_MatMulInteger_1"]
     assert all(o["backend"] and o["implementation"] for o in operators)
+
+
+def test_report_of_each_process(rng: np.random.Generator, tmp_path: Path) -> None:
+    session = octet_session(product_model(rng), {"report": str(tmp_path / "octet-%p.json")})
+    del session
+    gc.collect()
+    assert [path.name for path in tmp_path.iterdir()] == [f"octet-{os.getpid()}.json"]
 
 
 def test_report_of_a_session_that_never_ran(rng: np.random.Generator, tmp_path: Path) -> None:
