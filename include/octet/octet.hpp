@@ -102,6 +102,7 @@ struct TensorView {
   TensorView() = default;
   TensorView(const void* data_, DataType dtype_, const std::int64_t* dims_, std::int32_t rank_)
       : data(const_cast<void*>(data_)), dtype(dtype_), dims(dims_), rank(rank_) {}
+  /// The extents are not copied: `dims_` must outlive the view.
   TensorView(const void* data_, DataType dtype_, const std::vector<std::int64_t>& dims_)
       : TensorView(data_, dtype_, dims_.data(), static_cast<std::int32_t>(dims_.size())) {}
 

@@ -31,7 +31,7 @@ class InnerProductState {
 
   const InnerProductSpec& spec() const noexcept { return spec_; }
   const Decision& decision() const noexcept { return decision_; }
-  /// For messages: "inner product 4 x 8 x 16"
+  /// For messages: "m=4 n=8 k=16"
   const std::string& label() const noexcept { return label_; }
   bool has_parameters() const noexcept { return has_parameters_; }
 
