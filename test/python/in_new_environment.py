@@ -23,7 +23,7 @@ def make_environment(folder: Path, constraints: Path, extras: str) -> Path:
     python = folder / "bin" / "python"
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     wheel = f"{the_wheel()}[{extras}]" if extras else str(the_wheel())
-    packages = [wheel, "onnxruntime", "pytest"] + (["jsonschema", "selenium"] if "compare" in extras else [])
+    packages = [wheel, "onnxruntime", "pytest"] + (["selenium"] if "compare" in extras else [])
     subprocess.run([*pip, "install", "--no-warn-script-location", "-c", constraints, *packages], check=True)
     subprocess.run([*pip, "check"], check=True)
     return python

@@ -60,6 +60,51 @@ def lstm(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def nested(tmp_path: Path) -> Path:
+    """The LSTM in one branch, a product in the other, with constants of the branch and of the graph around it; and a
+    product in a loop, whose input is another one in each of its rounds."""
+    generator = np.random.default_rng(4)
+    around = {
+        "r": generator.integers(-128, 128, (1, 6, 24)).astype(np.int8),
+        "scale": np.float32([0.02]),
+        "zero": np.int8([0]),
+        "times": np.int64(3),
+        "go": np.bool_(True),
+        "one": np.uint8(1),
+    }
+    weights = numpy_helper.from_array(generator.integers(-128, 128, (1, 6, 24)).astype(np.int8), "w")
+    names = ["x", "w", "r", "", "", "", "", "", "scale", "zero", "scale", "zero"]
+    lstm = helper.make_node("DynamicQuantizeLSTM", names, ["h"], name="lstm", domain="com.microsoft", hidden_size=6)
+    value = helper.make_tensor_value_info
+    floats = [value(name, TensorProto.FLOAT, None) for name in ("h", "f")]
+    then = helper.make_graph([lstm], "then", [], floats[:1], [weights])
+    half = numpy_helper.from_array(np.float32(0.5), "half")
+    quantize = helper.make_node("QuantizeLinear", ["x", "half"], ["q"])
+    back = helper.make_node("DequantizeLinear", ["q", "half"], ["f"], name="lstm")
+    otherwise = helper.make_graph([quantize, back], "else", [], floats[1:], [half])
+    ports = [value("i", TensorProto.INT64, []), value("on", TensorProto.BOOL, []), value("a", TensorProto.UINT8, [2, 2])]
+    loop = [
+        helper.make_node("MatMulInteger", ["a", "a"], ["sums"], name="product"),
+        helper.make_node("Cast", ["sums"], ["low"], to=TensorProto.UINT8),
+        helper.make_node("Add", ["low", "one"], ["b"]),
+        helper.make_node("Identity", ["on"], ["still"]),
+    ]
+    results = [value("still", TensorProto.BOOL, []), value("b", TensorProto.UINT8, [2, 2])]
+    body = helper.make_graph(loop, "body", ports, results)
+    nodes = [
+        helper.make_node("If", ["c"], ["y"], name="if", then_branch=then, else_branch=otherwise),
+        helper.make_node("Loop", ["times", "go", "u"], ["v"], name="loop", body=body),
+    ]
+    inputs = [
+        value("x", TensorProto.FLOAT, [5, 3, 6]),
+        value("c", TensorProto.BOOL, []),
+        value("u", TensorProto.UINT8, [2, 2]),
+    ]
+    outputs = [value("y", TensorProto.FLOAT, None), value("v", TensorProto.UINT8, [2, 2])]
+    return save(tmp_path / "nested.onnx", nodes, inputs, outputs, around)
+
+
+@pytest.fixture
 def no_sequences(tmp_path: Path) -> Path:
     """onnxruntime's kernel ends the process."""
     constants = {name: np.zeros((1, 2, 8), np.uint8) for name in ("w", "r")}

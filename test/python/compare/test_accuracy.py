@@ -49,6 +49,77 @@ def test_differences_are_told_judged_and_saved(compare: Compare, lstm: Path, tmp
     assert again["models"][0]["outputs"][0]["measure"]["max_abs"] == pytest.approx(node["max_abs"])
 
 
+def batches_of_nested(folder: Path, *conditions: bool) -> list[object]:
+    """Words of the command line; contents of their own in each batch."""
+    words: list[object] = []
+    for i, condition in enumerate(conditions):
+        generator = np.random.default_rng(20 + i)
+        feeds = {
+            "x": generator.normal(size=(5, 3, 6)).astype(np.float32),
+            "c": np.bool_(condition),
+            "u": generator.integers(0, 256, (2, 2)).astype(np.uint8),
+        }
+        np.savez(folder / f"batch{i}.npz", **feeds)
+        words += ["--inputs", folder / f"batch{i}.npz"]
+    return words
+
+
+LSTM, PRODUCT = "if.then_branch/lstm", "loop.body/product"
+QUANTIZE, BACK = "if.else_branch/QuantizeLinear_0", "if.else_branch/lstm"
+
+
+def test_nodes_of_subgraphs(compare: Compare, nested: Path, tmp_path: Path) -> None:
+    status, report = compare(nested, "--per-node", *batches_of_nested(tmp_path, True, False))
+    assert status == 1
+    (model,) = report["models"]
+    nodes = {node["name"]: node for node in model["nodes"]}
+    assert list(nodes) == [LSTM, PRODUCT, QUANTIZE, BACK]
+    assert {name: node["status"] for name, node in nodes.items() if name != LSTM} == dict.fromkeys(
+        [PRODUCT, QUANTIZE, BACK], "equal"
+    )
+    assert nodes[LSTM]["status"] == "different" and nodes[LSTM]["as_defined"] is True
+    assert nodes[PRODUCT]["elements"] == 2 * 4  # of the first round, with each batch
+    assert model["notes"] == []
+    # What was saved shows the difference by itself.
+    saved = Path(model["saved"])
+    assert saved == Path("octet-differences/nested/if.then_branch_lstm/model.onnx")
+    status, again = compare(saved, "--inputs", saved.parent / "test_data_set_0")
+    assert again["models"][0]["outputs"][0]["measure"]["max_abs"] == pytest.approx(nodes[LSTM]["max_abs"])
+
+
+def test_nodes_of_subgraphs_that_are_not_compared_are_told(
+    compare: Compare, nested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = batches_of_nested(tmp_path, False)
+    _, report = compare(nested, "--per-node", *batch)
+    (model,) = report["models"]
+    assert [node["name"] for node in model["nodes"]] == [QUANTIZE, BACK, PRODUCT]
+    assert model["notes"] == ["1 of 4 nodes in subgraphs are not compared by themselves: no batch comes to them"]
+    _, report = compare(nested, "--per-node", "--no-judge", *batch)
+    (model,) = report["models"]
+    assert model["nodes"] == []
+    assert model["notes"] == ["4 of 4 nodes in subgraphs are not compared by themselves: that takes the judge"]
+
+
+def test_each_node_meets_every_batch(compare: Compare, lstm: Path, tmp_path: Path) -> None:
+    """Of zeros both sides make the same; only the second batch shows the difference, and is saved."""
+    arrays = [np.zeros((5, 3, 6), np.float32), np.random.default_rng(5).normal(size=(4, 3, 6)).astype(np.float32)]
+    alone = []
+    for i, array in enumerate(arrays):
+        np.save(tmp_path / f"{i}.npy", array)
+        alone.append(compare(lstm, "--per-node", "--inputs", tmp_path / f"{i}.npy")[1]["models"][0]["nodes"][0])
+    assert [node["status"] for node in alone] == ["equal", "different"]
+    for order in ((0, 1), (1, 0)):
+        files = [word for i in order for word in ("--inputs", tmp_path / f"{i}.npy")]
+        status, report = compare(lstm, "--per-node", *files)
+        (node,) = report["models"][0]["nodes"]
+        assert (status, node["status"], node["max_abs"]) == (1, "different", alone[1]["max_abs"])
+        assert node["differing"] == alone[1]["differing"]
+        assert node["elements"] == 8 * 3 * (5 + 4)
+        (file,) = Path(report["models"][0]["saved"]).parent.glob("test_data_set_0/*.pb")
+        assert np.array_equal(numpy_helper.to_array(onnx.load_tensor(file)), arrays[1])
+
+
 def test_the_option_of_the_other_definition_takes_the_difference_away(
     compare: Compare, lstm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

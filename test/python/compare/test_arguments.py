@@ -5,9 +5,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import yaml
 from conftest import LSTM_DIMS, Compare
+from onnx import numpy_helper
 
 
 def test_what_is_no_model_cannot_run(compare: Compare, product: Path, tmp_path: Path) -> None:
@@ -34,16 +36,38 @@ def test_what_is_no_model_cannot_run(compare: Compare, product: Path, tmp_path: 
         (["MODEL", "--dim", "batch=few"], "whole number"),
         (["MODEL", "--dim", "bacth=4"], "no such name, but batch"),
         (["MODEL", "--range", "y=0:1"], "no such name, but x"),
-        (["MODEL", "--range", "x=2:1"], "above"),
+        (["MODEL", "--range", "x=2:1"], "finite numbers, the lower first"),
+        (["MODEL", "--range", "x=-inf:inf"], "finite numbers, the lower first"),
+        (["MODEL", "--range", "x=0:nan"], "finite numbers, the lower first"),
+        (["MODEL", "--range", "x=0:1e39"], "input 'x' of float32[1, 16] cannot be generated"),
+        (["MODEL", "--dim", "batch=99999999999999"], "input 'x' of float32[99999999999999, 16] cannot be generated"),
+        (["MODEL", "--dim", "batch=²"], "whole number"),
+        (["MODEL", "--batches", "0"], "'0' is not a whole number of at least 1"),
+        (["MODEL", "--seed", "-1"], "'-1' is not a whole number of at least 0"),
+        (["--operators", "--time-limit", "nan"], "'nan' is not a number of at least 0"),
+        (["MODEL", "--min-coverage", "nan"], "'nan' is not a number from 0 to 1"),
+        (["MODEL", "--runs", "9"], "--runs has an effect only with --speed"),
+        (["MODEL", "--save", "x"], "--save has an effect only with --per-node or --operators"),
+        (["MODEL", "--time-limit", "9"], "--time-limit has an effect only with --operators"),
+        (["MODEL", "--inputs", "x.npy", "--dim", "batch=4"], "--dim has an effect only with inputs that are generated"),
+        (["--operators", "--per-node"], "--per-node has an effect only with models"),
         (["MODEL", "--threads", "0"], "neither"),
         (["MODEL", "--min-coverage", "2"], "--min-coverage"),
         (["MODEL", "--level", "extreme"], "--level"),
         (["MODEL", "--inputs", "absent.npz"], "absent.npz"),
         (["MODEL", "--inputs", "x.txt"], "x.txt"),
-        (["MODEL", "--inputs", "other.npz"], "other"),
+        (["MODEL", "--inputs", "other.npz"], "holds ['other'], but the model's inputs are ['x']"),
+        (["MODEL", "--inputs", "double.npz"], "input 'x' is float64[2, 16], expected float32[batch, 16]"),
+        (["MODEL", "--inputs", "short.npz"], "input 'x' is float32[2, 15], expected float32[batch, 16]"),
+        (["MODEL", "--inputs", "row.npz"], "input 'x' is float32[16], expected float32[batch, 16]"),
         (["MODEL", "--tolerances", "absent.yaml"], "absent.yaml"),
         (["MODEL", "--baseline", "absent.json"], "absent.json"),
-        (["MODEL", "--baseline", "other.json"], "octet-compare/1"),
+        (["MODEL", "--baseline", "x.txt"], "no report, expected octet-compare/1"),
+        (["MODEL", "--baseline", "other.json"], "no report, expected octet-compare/1"),
+        (["MODEL", "--baseline", "newer.json"], "of the form octet-compare/2, expected octet-compare/1"),
+        (["MODEL", "--baseline", "partial.json"], "partial.json: $: 'status' is a required property"),
+        (["MODEL", "--json", "x.txt/report.json"], "File exists: 'x.txt'"),
+        (["MODEL", "--html", "."], "no file that can be written"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(
@@ -52,10 +76,32 @@ def test_wrong_arguments(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     np.savez("other.npz", other=np.zeros(3))
+    np.savez("double.npz", x=np.zeros((2, 16)))
+    np.savez("short.npz", x=np.zeros((2, 15), np.float32))
+    np.savez("row.npz", x=np.zeros(16, np.float32))
     Path("other.json").write_text("{}")
+    Path("newer.json").write_text('{"schema": "octet-compare/2"}')
+    Path("partial.json").write_text('{"schema": "octet-compare/1"}')
     Path("x.txt").write_text("1")
     assert compare(*(product if word == "MODEL" else word for word in words))[0] == 3
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("length", [0, 1, 20, 100])
+@pytest.mark.parametrize("name", ["x.npz", "x.npy", "set/input_0.pb"])
+def test_corrupt_inputs(
+    compare: Compare, product: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, length: int
+) -> None:
+    x = np.ones((2, 16), np.float32)
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    {".npz": lambda: np.savez(file, x=x), ".npy": lambda: np.save(file, x),
+     ".pb": lambda: onnx.save_tensor(numpy_helper.from_array(x, "x"), file)}[file.suffix]()  # fmt: skip
+    file.write_bytes(file.read_bytes()[:length])
+    given = file.parent if file.suffix == ".pb" else file
+    assert compare(product, "--inputs", given)[0] == 3
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"octet-compare: error: {given}") and "Traceback" not in errors
 
 
 @pytest.mark.parametrize(
@@ -101,7 +147,7 @@ def test_a_fault_of_the_program_is_not_called_a_difference(
     assert compare(lstm, *LSTM_DIMS)[0] == 2
 
 
-@pytest.mark.parametrize("package", ["rich", "yaml", "onnx", "jinja2", "junitparser", "matplotlib", "onnxruntime"])
+@pytest.mark.parametrize("package", ["rich", "yaml", "onnx", "jinja2", "jsonschema", "junitparser", "matplotlib", "onnxruntime"])
 def test_a_missing_package_is_named(package: str) -> None:
     code = f"""
 import sys

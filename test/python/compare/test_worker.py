@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from onnxruntime_ep_octet.compare.models import CannotRun
-from onnxruntime_ep_octet.compare.worker import Ended, Worker, at_work
+from onnxruntime_ep_octet.compare.worker import Ended, Fault, Worker, at_work
 
 
 @pytest.fixture
@@ -81,7 +81,8 @@ def test_does_not_wait_for_ever(worker: Worker, told: list[str]) -> None:
 def test_passes_on_what_it_raises_and_writes(worker: Worker, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CannotRun, match="no such model"):
         worker.call(refuses)
-    with pytest.raises(RuntimeError, match="ZeroDivisionError: a fault"):
+    with pytest.raises(Fault, match="ZeroDivisionError: a fault"):
         worker.call(fails)
+    assert "in fails" in capfd.readouterr().err
     worker.call(warns)
     assert capfd.readouterr().err == "a warning\n"

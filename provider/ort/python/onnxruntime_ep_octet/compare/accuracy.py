@@ -54,7 +54,7 @@ def _judge(model: Model, result: ModelResult) -> Judge | None:
     try:
         return Judge(model.proto)
     except NoVerdict as reason:
-        result.judge_note = f"not judged: {reason}"
+        result.remark(f"not judged: {reason}")
         return None
 
 
@@ -62,7 +62,7 @@ def _truths(judge: Judge | None, batch: Batch, result: ModelResult) -> list[Arra
     try:
         return judge.run(batch.feeds) if judge else None
     except NoVerdict as reason:
-        result.judge_note = f"not judged: {reason}"
+        result.remark(f"not judged: {reason}")
         return None
 
 
@@ -92,6 +92,8 @@ def _check_coverage(result: ModelResult, least: float | None) -> None:
     coverage = result.coverage
     if coverage is None:
         raise CannotRun(f"{result.name}: no batch was run")
+    if not coverage.quantized_nodes:
+        result.remark("onnxruntime's optimizer leaves no quantized node for Octet to run")
     ran = f"{coverage.quantized_on_octet} of {coverage.quantized_nodes} quantized nodes ran on Octet"
     if least is not None:
         if coverage.share < least:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,7 +33,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _dim(text: str) -> tuple[str, int]:
     name, value = _pair(text)
-    if not value.isdigit():
+    if not value.isdecimal():
         raise argparse.ArgumentTypeError(f"'{text}': an extent is a whole number")
     return name, int(value)
 
@@ -43,17 +44,32 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
         low, high = (float(limit) for limit in value.split(":"))
     except ValueError:
         raise argparse.ArgumentTypeError(f"'{text}' is not NAME=LOW:HIGH") from None
-    if not low <= high:
-        raise argparse.ArgumentTypeError(f"'{text}': {low:g} is above {high:g}")
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise argparse.ArgumentTypeError(f"'{text}' is no range of finite numbers, the lower first")
     return name, (low, high)
 
 
 def _threads(text: str) -> list[int]:
     if text == "all":
-        return sorted({1, os.cpu_count() or 1})
-    if not all(part.isdigit() and int(part) > 0 for part in text.split(",")):
+        return sorted({1, len(os.sched_getaffinity(0))})
+    if not all(part.isdecimal() and int(part) > 0 for part in text.split(",")):
         raise argparse.ArgumentTypeError(f"'{text}' is neither 'all' nor numbers like 1,2")
-    return [int(part) for part in text.split(",")]
+    return list(dict.fromkeys(int(part) for part in text.split(",")))
+
+
+def _number(kind: type[int] | type[float], low: float, high: float = math.inf) -> Callable[[str], float]:
+    def parsed(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            what = "a whole number" if kind is int else "a number"
+            limits = f"of at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+            raise argparse.ArgumentTypeError(f"'{text}' is not {what} {limits}")
+        return value
+
+    return parsed
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,16 +82,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="ONNX files")
     tables = parser.add_argument_group("operators")
     tables.add_argument("--operators", action="store_true", help="all operators of Octet over their case tables")
-    tables.add_argument("--cases", type=int, default=10, metavar="N", help="of each group of a table, 0: all (10)")
+    tables.add_argument("--cases", type=_number(int, 0), default=10, metavar="N", help="of each group of a table, 0: all (10)")
     tables.add_argument(
         "--only", default="*", metavar="PATTERN", help="cases of these names, like 'com.microsoft.QGemm/*'"
     )
-    tables.add_argument("--time-limit", type=float, default=900, metavar="SECONDS", help="for all of them (900)")
+    tables.add_argument(
+        "--time-limit", type=_number(float, 0), default=900, metavar="SECONDS", help="for all of them (900)"
+    )
     inputs = parser.add_argument_group("inputs")
     inputs.add_argument("--inputs", type=Path, action="append", default=[], metavar="FILE",
                         help=".npz, .npy or a folder of input_<i>.pb; more than once for several batches")  # fmt: skip
-    inputs.add_argument("--batches", type=int, default=2, help="generated batches where no inputs are given (2)")
-    inputs.add_argument("--seed", type=int, default=None, help="of generated contents (drawn, and told in the report)")
+    inputs.add_argument("--batches", type=_number(int, 1), default=2, metavar="N",
+                        help="generated batches where no inputs are given (2)")  # fmt: skip
+    inputs.add_argument("--seed", type=_number(int, 0), metavar="N",
+                        help="of generated contents (the baseline's, or drawn and told in the report)")  # fmt: skip
     inputs.add_argument("--dim", type=_dim, action="append", default=[], metavar="NAME=N", help="a symbolic extent (1)")
     inputs.add_argument("--range", type=_range, action="append", default=[], metavar="INPUT=LOW:HIGH",
                         help="of generated contents (floats -1:1, 8 bits all, other integers 0:1)")  # fmt: skip
@@ -86,18 +106,22 @@ def _parser() -> argparse.ArgumentParser:
     accuracy.add_argument("--tolerances", type=Path, metavar="YAML", help="what counts as the same; see below")
     accuracy.add_argument(
         "--min-coverage",
-        type=float,
+        type=_number(float, 0, 1),
         metavar="SHARE",
         help="of the quantized nodes, which must run on Octet (all that it has kernels for)",
     )
-    accuracy.add_argument("--per-node", action="store_true", help="each node with the same inputs on both sides")
+    accuracy.add_argument("--per-node", action="store_true",
+                          help="each node with the same inputs on both sides, with every batch; those in subgraphs with"
+                               " what the judge computes for them, if it can")  # fmt: skip
     accuracy.add_argument("--no-judge", action="store_true", help="do not compute the definition in double precision")
     accuracy.add_argument("--save", type=Path, metavar="FOLDER", default=Path("octet-differences"),
                           help="for the first differing node as a model, with inputs (octet-differences)")  # fmt: skip
     speed = parser.add_argument_group("speed")
     speed.add_argument("--speed", action="store_true", help="measure it")
-    speed.add_argument("--threads", type=_threads, default=[1], help="like 1,2 or all (1)")
-    speed.add_argument("--runs", type=int, default=50, help="of each side and number of threads (50)")
+    speed.add_argument("--threads", type=_threads, default=[1], help="like 1,2; all: 1 and as many as CPUs (1)")
+    speed.add_argument(
+        "--runs", type=_number(int, 1), default=50, metavar="N", help="of each side and number of threads (50)"
+    )
     speed.add_argument("--baseline", type=Path, metavar="JSON", help="an older report to compare with")
     output = parser.add_argument_group("reports")
     for form in reports.WRITERS:
@@ -107,18 +131,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _check_effects(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Raises BadArgument for an option that would do nothing, which is not what was meant."""
+    of_models = ("inputs", "batches", "dim", "range", "level", "min_coverage", "per_node", "no_judge", "speed")
+    needs = [
+        ("--operators", arguments.operators, ("cases", "only", "time_limit")),
+        ("models", arguments.models, of_models),
+        ("--per-node or --operators", arguments.per_node or arguments.operators, ("save",)),
+        ("--speed", arguments.speed, ("threads", "runs")),
+        ("inputs that are generated", not arguments.inputs, ("batches", "dim", "range")),
+    ]
+    for need, is_there, names in needs:
+        for name in names:
+            if not is_there and getattr(arguments, name) != parser.get_default(name):
+                raise BadArgument(f"--{name.replace('_', '-')} has an effect only with {need}")
+
+
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Raises BadArgument."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
     if bool(arguments.models) == arguments.operators:
         raise BadArgument("expected models, or --operators")
-    if (
-        arguments.batches < 1
-        or arguments.runs < 1
-        or arguments.cases < 0
-        or not 0 <= (arguments.min_coverage or 0) <= 1
-    ):
-        raise BadArgument("--batches and --runs are at least 1, --cases at least 0, --min-coverage is from 0 to 1")
-    if arguments.seed is None:
-        arguments.seed = 0 if arguments.operators else int.from_bytes(os.urandom(3))
+    _check_effects(parser, arguments)
+    if arguments.operators and arguments.seed is None:
+        arguments.seed = 0
     return arguments

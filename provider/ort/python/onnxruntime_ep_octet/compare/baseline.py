@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
 from .models import BadArgument
 from .results import DIFFERENT, SCHEMA, ModelResult, Report, Timing
 
+_FORM = Path(__file__).with_name("report.schema.json")
 LEAST_BOUND = 0.05  # what two measurements of one thing differ by on a quiet machine
 
 
@@ -17,9 +20,14 @@ def read_baseline(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise BadArgument(f"{path}: {error}") from None
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-        raise BadArgument(f"{path} is no report of the form {SCHEMA}")
-    return content
+    form = content.get("schema") if isinstance(content, dict) else None
+    if form != SCHEMA:
+        raise BadArgument(f"{path} is {f'of the form {form}' if form else 'no report'}, expected {SCHEMA}")
+    try:
+        jsonschema.validate(content, json.loads(_FORM.read_text()))
+    except jsonschema.ValidationError as error:
+        raise BadArgument(f"{path}: {error.json_path}: {error.message[:200]}") from None
+    return dict(content)
 
 
 def compare_with_baseline(report: Report, old: dict[str, Any]) -> None:
@@ -36,6 +44,8 @@ def compare_with_baseline(report: Report, old: dict[str, Any]) -> None:
 
 def _compare_accuracy(model: ModelResult, old: dict[str, Any]) -> None:
     before = {(output["batch"], output["name"]): output for output in old["outputs"]}
+    if model.outputs and not any((output.batch, output.name) in before for output in model.outputs):
+        model.baseline.append("accuracy is not judged: the baseline has other inputs")
     for output in model.outputs:
         then = before.get((output.batch, output.name))
         if then is None or then["measure"] is None or output.measure is None:

@@ -18,7 +18,7 @@ from onnx.reference.ops.op_cast import cast_to
 
 from .. import library, schemas
 from .cases import Array
-from .models import Arrays, attributes_of
+from .models import Arrays, attributes_of, scopes
 from .reference import Reference
 from .worker import at_work
 
@@ -32,23 +32,33 @@ def widened(array: Array) -> Array:
 
 
 class Judge:
+    """`calls` has inputs and outputs of Octet's operators in subgraphs, by Scope.named_nodes(), of the first time that
+    the last run() came to them."""
+
     def __init__(self, model: onnx.ModelProto) -> None:
         at_work("the judge")
         schemas.register_onnx_schemas()
         self._reference = Reference()
+        self.calls: dict[str, tuple[list[Array | None], list[Array]]] = {}
         self._opsets = {entry.domain: entry.version for entry in model.opset_import}
         try:
             inferred = onnx.shape_inference.infer_shapes(model)
             self._types = _declared_types(inferred)
             operators = {(definition["domain"], definition["name"]) for definition in library.operators()}
-            used = {(node.domain, node.op_type) for node in model.graph.node}
+            used = {(node.domain, node.op_type) for scope in scopes(model.graph) for node in scope.graph.node}
             new = [self._operator(*pair) for pair in sorted(operators & used)]
-            self._evaluator = ReferenceEvaluator(_in_double(model), new_ops=[*new, Cast])
+            model = _in_double(model)
+            named = [pair for scope in scopes(model.graph)[1:] for pair in scope.named_nodes()]
+            for name, node in named:
+                node.name = name
+            self._in_subgraphs = {name for name, _ in named}
+            self._evaluator = ReferenceEvaluator(model, new_ops=[*new, Cast])
         except Exception as error:
             raise NoVerdict(str(error)) from None
 
     def run(self, feeds: Arrays) -> list[Array]:
         at_work("the judge")
+        self.calls.clear()
         try:
             with np.errstate(all="ignore"):
                 outputs: list[Array] = self._evaluator.run(None, {name: widened(a) for name, a in feeds.items()})
@@ -70,7 +80,10 @@ class Judge:
             "outputs": [{"dtype": self._types.get(name, 0)} if name else None for name in node.output],
         }
         wanted = [None if o is None else (o["dtype"], tuple(o["dims"])) for o in library.infer(description)]
-        return self._reference.run(node.domain, node.op_type, version, attributes, given, wanted)
+        outputs = self._reference.run(node.domain, node.op_type, version, attributes, given, wanted)
+        if node.name in self._in_subgraphs:
+            self.calls.setdefault(node.name, (given, outputs))
+        return outputs
 
     def _narrowed(self, name: str, array: Array | None) -> Array | None:
         if array is None or array.dtype != np.float64:
@@ -113,8 +126,9 @@ def _in_double(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with its constants in double precision; Octet's operators narrow them again."""
     result = onnx.ModelProto()
     result.CopyFrom(model)
-    constants = [a.t for node in result.graph.node for a in node.attribute if a.type == onnx.AttributeProto.TENSOR]
-    for tensor in [*result.graph.initializer, *constants]:
+    graphs = [scope.graph for scope in scopes(result.graph)]
+    constants = [a.t for g in graphs for node in g.node for a in node.attribute if a.type == onnx.AttributeProto.TENSOR]
+    for tensor in [*constants, *(tensor for graph in graphs for tensor in graph.initializer)]:
         array = numpy_helper.to_array(tensor)
         if widened(array) is not array:
             tensor.CopyFrom(numpy_helper.from_array(widened(array), tensor.name))
@@ -122,11 +136,12 @@ def _in_double(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _declared_types(model: onnx.ModelProto) -> dict[str, int]:
-    graph = model.graph
-    values = [*graph.input, *graph.value_info, *graph.output]
-    return {value.name: value.type.tensor_type.elem_type for value in values} | {
-        tensor.name: tensor.data_type for tensor in graph.initializer
-    }
+    types: dict[str, int] = {}
+    for scope in scopes(model.graph):
+        values = [*scope.graph.input, *scope.graph.value_info, *scope.graph.output]
+        types |= {value.name: value.type.tensor_type.elem_type for value in values}
+        types |= {tensor.name: tensor.data_type for tensor in scope.graph.initializer}
+    return types
 
 
 def _number(array: Array) -> int:

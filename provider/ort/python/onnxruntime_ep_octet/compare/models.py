@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,9 +59,43 @@ def _plain(value: Any) -> Any:
     return [item.decode(errors="replace") if isinstance(item, bytes) else item for item in value]
 
 
-def load_model(path: Path) -> Model:
+@dataclass(frozen=True)
+class Scope:
+    """A graph of a model: the model's own, whose `path` is "", or the subgraph of a node."""
+
+    path: str
+    graph: onnx.GraphProto
+    constants: dict[str, onnx.TensorProto]  # those of the graphs around it too
+
+    def named_nodes(self) -> Iterator[tuple[str, onnx.NodeProto]]:
+        """With names that no other node of the model has."""
+        occurrences = Counter(node.name for node in self.graph.node)
+        for index, node in enumerate(self.graph.node):
+            own = node.name and occurrences[node.name] == 1
+            yield self.path + (node.name if own else f"{node.name or node.op_type}_{index}"), node
+
+
+def scopes(graph: onnx.GraphProto, path: str = "", around: Mapping[str, onnx.TensorProto] | None = None) -> list[Scope]:
+    """The graph, and all graphs in it."""
+    scope = Scope(path, graph, {**(around or {}), **{tensor.name: tensor for tensor in graph.initializer}})
+    found = [scope]
+    for name, node in scope.named_nodes():
+        for attribute in node.attribute:
+            inner = [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else attribute.graphs
+            for subgraph in inner:
+                found += scopes(subgraph, f"{name}.{attribute.name}/", scope.constants)
+    return found
+
+
+def model_names(paths: Sequence[Path]) -> dict[Path, str]:
+    """Names of the files without suffix, or their paths where two files have one name."""
+    occurrences = Counter(path.stem for path in paths)
+    return {path: path.stem if occurrences[path.stem] == 1 else str(path) for path in paths}
+
+
+def load_model(path: Path, name: str = "") -> Model:
     try:
-        return Model(path.stem, onnx.load(path), path)
+        return Model(name or path.stem, onnx.load(path), path)
     except Exception as error:  # onnx and protobuf have many
         raise CannotRun(f"{path}: {error}") from None
 
@@ -106,14 +142,37 @@ def read_batch(model: Model, path: Path) -> Batch:
             with np.load(path, allow_pickle=False) as archive:
                 feeds = dict(archive)
         elif path.suffix == ".npy":
-            feeds = {names[0]: np.load(path, allow_pickle=False)} if len(names) == 1 else {}
+            if len(names) != 1:
+                raise BadArgument(f"{path}: .npy is for models of one input, this one has {names}")
+            feeds = {names[0]: np.load(path, allow_pickle=False)}
         else:
             raise BadArgument(f"{path}: expected .npz, .npy or a folder of input_<i>.pb")
-    except (OSError, ValueError, IndexError) as error:
+    except BadArgument:
+        raise
+    except Exception as error:  # zipfile, pickle, protobuf and numpy have many
         raise BadArgument(f"{path}: {error}") from None
     if set(feeds) != set(names):
         raise BadArgument(f"{path} holds {sorted(feeds)}, but the model's inputs are {names}")
+    for value in model.inputs():
+        _check_form(path, value, feeds[value.name])
     return Batch(str(path), feeds)
+
+
+def _check_form(path: Path, value: onnx.ValueInfoProto, array: Array) -> None:
+    tensor = value.type.tensor_type
+    if not tensor.elem_type:  # a sequence or an optional value
+        return
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+    right = array.dtype.kind in "OSU" if dtype.kind == "O" else array.dtype == dtype
+    expected = "text" if dtype.kind == "O" else dtype.name
+    if tensor.HasField("shape"):
+        extents = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim]
+        expected += f"[{', '.join(map(str, extents))}]"
+        right = right and len(extents) == array.ndim
+        right = right and all(isinstance(e, str) or e == given for e, given in zip(extents, array.shape, strict=True))
+    if not right:
+        given = f"{array.dtype.name}{list(array.shape)}"
+        raise BadArgument(f"{path}: input '{value.name}' is {given}, expected {expected}")
 
 
 def generated_batch(
@@ -136,7 +195,11 @@ def _drawn(
         raise BadArgument(f"input '{value.name}' is no tensor of known rank: give inputs with --inputs")
     shape = [_extent(value.name, dim, dims) for dim in tensor.shape.dim]
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-    return _filled(generator, shape, dtype, ranges.get(value.name))
+    try:
+        with np.errstate(over="raise"):
+            return _filled(generator, shape, dtype, ranges.get(value.name))
+    except (ArithmeticError, MemoryError, ValueError) as error:  # too many elements, or outside of the type
+        raise BadArgument(f"input '{value.name}' of {dtype.name}{shape} cannot be generated: {error}") from None
 
 
 def _extent(name: str, dim: onnx.TensorShapeProto.Dimension, dims: Mapping[str, int]) -> int:
@@ -160,7 +223,7 @@ def _filled(
         # 8 bits in full; wider integers are indices or masks more often than not.
         full = np.iinfo(dtype) if dtype.itemsize == 1 else None
         low, high = limits or ((full.min, full.max) if full else (0, 1))
-        return generator.integers(int(low), int(high), shape, endpoint=True).astype(dtype)
+        return generator.integers(math.ceil(low), math.floor(high), shape, dtype, endpoint=True)
     if dtype == np.object_:
         raise BadArgument("inputs of text cannot be generated: give them with --inputs")
     low, high = limits or (-1.0, 1.0)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from .case_models import case_model
 from .cases import Case, load_table, make_inputs, table_files
-from .models import CannotRun, save_test_case
-from .nodes import NOT_TAKEN, compare_single
+from .models import CannotRun
+from .nodes import NOT_TAKEN, compare_single, save_difference
 from .results import DIFFERENT, KNOWN, NOT_RUN, ModelResult, NodeResult
 from .tolerances import Tolerances, read_tolerances
-from .worker import Ended, Worker
+from .worker import Ended, Fault, Worker
 
 KNOWN_DIFFERENCES = Path(__file__).with_name("known_differences.yaml")
 _SECONDS_OF_A_CASE = 120.0
@@ -91,13 +91,14 @@ class _Table:
     folder: Path
     refused: int = 0
     cut: int = 0
+    saved: bool = False
 
     def compare(self, cases: list[Case], progress: Callable[[str], None]) -> ModelResult:
         for number, case in enumerate(cases):
             progress(f"{self.result.name}: {number} of {len(cases)}")
             self._compare(case)
         if self.refused:
-            self.result.judge_note = f"{self.refused} cases are refused by onnxruntime's schemas"
+            self.result.remark(f"{self.refused} cases are refused by onnxruntime's schemas")
         if self.cut:
             self.result.fail(f"{self.cut} of {len(cases)} cases were not reached within the time limit", NOT_RUN)
         return self.result
@@ -114,8 +115,8 @@ class _Table:
                 self.cut += 1
             else:
                 self.result.fail(f"{case}: {end}", NOT_RUN)
-        except CannotRun as error:
-            if _NOT_IN_ONNXRUNTIME.search(str(error)):
+        except (CannotRun, Fault) as error:
+            if isinstance(error, CannotRun) and _NOT_IN_ONNXRUNTIME.search(str(error)):
                 self.refused += 1
             else:
                 self.result.fail(f"{case}: {error}", NOT_RUN)
@@ -139,6 +140,7 @@ class _Table:
             return
         remark = node.note or node.refusal
         result.fail(f"{case} differs by up to {node.max_abs:.3g}" + (f" ({remark})" if remark else ""))
-        if not result.saved:
+        if not self.saved:
+            self.saved = True
             model, feeds = case_model(case, make_inputs(case, self.seed))
-            result.saved = str(save_test_case(self.folder / str(case).replace("/", "."), model.proto, feeds))
+            save_difference(result, self.folder, case.name, model.proto, feeds)

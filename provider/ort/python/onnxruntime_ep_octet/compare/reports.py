@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ def write_junit(report: Report, path: Path) -> None:
     """A suite for each model; a case for each output and node, and one for the model as a whole."""
     document = junitparser.JUnitXml("octet-compare")
     for model in report.models:
-        suite = junitparser.TestSuite(model.name)
+        suite = junitparser.TestSuite(_in_xml(model.name))
         suite.add_testcase(_junit_case(model.name, "model", model.status != PASSED, model.problems, model.status))
         for output in model.outputs:
             _add(suite, f"{output.name} [{output.batch}]", "output", output)
@@ -37,13 +39,18 @@ def _add(suite: junitparser.TestSuite, name: str, kind: str, result: OutputResul
 
 
 def _junit_case(name: str, kind: str, failed: bool, lines: list[str], status: str) -> junitparser.TestCase:
-    case = junitparser.TestCase(name, classname=kind)
+    case = junitparser.TestCase(_in_xml(name), classname=_in_xml(kind))
     if failed:
-        text = "\n".join(line for line in lines if line)
+        text = _in_xml("\n".join(line for line in lines if line))
         make = junitparser.Error if status == NOT_RUN else junitparser.Failure
         case.result = [make(text.splitlines()[0] if text else status)]
         case.result[0].text = text
     return case
+
+
+def _in_xml(text: str) -> str:
+    """XML has no form for some characters, which the names in a model may have."""
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
 def _number(value: float | None) -> str:
@@ -81,6 +88,7 @@ def render(report: Report, template: str, **extra: Any) -> str:
         "number": _number,
         "percent": _percent,
         "cell": _cell,
+        "line": _line,
         "remark": _remark,
         "threads": _threads,
     }
@@ -88,17 +96,26 @@ def render(report: Report, template: str, **extra: Any) -> str:
     return environment.get_template(template).render(report=report, **extra)
 
 
+def _line(text: str) -> str:
+    """Text that neither ends a line of Markdown nor is taken for HTML."""
+    return html.escape(" ".join(text.split()), quote=False)
+
+
 def _cell(text: str) -> str:
-    """Text that cannot end a cell of a Markdown table."""
-    return text.replace("|", "\\|").replace("\n", " ")
+    return _line(text).replace("|", "\\|")
 
 
 def write_markdown(report: Report, path: Path) -> None:
-    path.write_text(render(report, "report.md"))
+    _write_text(path, render(report, "report.md"))
 
 
 def write_html(report: Report, path: Path) -> None:
-    path.write_text(render(report, "report.html", plots=plots))
+    _write_text(path, render(report, "report.html", plots=plots))
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Names of files need not be text."""
+    path.write_text(text, encoding="utf-8", errors="replace")
 
 
 WRITERS: dict[str, Callable[[Report, Path], None]] = {

@@ -105,7 +105,7 @@ class ModelResult:
     problems: list[str] = field(default_factory=list)
     batches: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[OutputResult] = field(default_factory=list)
-    judge_note: str = ""
+    notes: list[str] = field(default_factory=list)
     coverage: Coverage | None = None
     nodes: list[NodeResult] = field(default_factory=list)
     saved: str = ""
@@ -125,6 +125,11 @@ class ModelResult:
         """Without the known differences."""
         errors = [output.measure.max_abs for output in self.outputs if output.measure and output.status != KNOWN]
         return max([*errors, *(node.max_abs for node in self.nodes if node.status != KNOWN)], default=0.0)
+
+    def remark(self, text: str) -> None:
+        """Of what the numbers do not cover; once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def fail(self, text: str, status: str = DIFFERS) -> None:
         self.problems.append(text)

@@ -22,12 +22,13 @@ _CHILD = """
 import json, re, sys
 import numpy as np
 from pathlib import Path
-from onnxruntime_ep_octet.compare.models import load_model
+from onnx import ModelProto
+from onnxruntime_ep_octet.compare.models import Model
 from onnxruntime_ep_octet.compare.sessions import open_session, timed
 path, side, level, threads, inputs = sys.argv[1:]
 with np.load(inputs) as archive:
     feeds = dict(archive)
-session = open_session(load_model(Path(path)), side, level, int(threads))
+session = open_session(Model("", ModelProto(), Path(path)), side, level, int(threads))  # not held twice
 first = timed(lambda: session.run(None, feeds))
 for _ in range(3):
     session.run(None, feeds)
@@ -80,6 +81,7 @@ def _alone(model: Model, side: str, level: str, threads: int, batch: Batch, scra
     arguments = [str(model.path), side, level, str(threads), str(inputs)]
     done = subprocess.run([sys.executable, "-c", _CHILD, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise CannotRun(f"{model.name}: {side}, in a process of its own: {done.stderr.strip().splitlines()[-1:]}")
+        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        raise CannotRun(f"{model.name}: {side}, in a process of its own: {reason}")
     first, memory = json.loads(done.stdout)
     return first, memory

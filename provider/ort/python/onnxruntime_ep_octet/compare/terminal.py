@@ -15,7 +15,8 @@ def show(report: Report, console: Console) -> None:
     for model in report.models:
         _show_model(model, console)
     environment = report.environment
-    console.print(
+    _line(
+        console,
         f"Octet {environment['octet']} ({environment['isa']}, oneDNN {environment['onednn']}), onnxruntime"
         f" {environment['onnxruntime']}, {environment['cpu']}; seed {report.seed}",
         style="dim",
@@ -23,12 +24,17 @@ def show(report: Report, console: Console) -> None:
     console.print(f"[bold {_colour(report.status)}]{report.status}[/]")
 
 
+def _line(console: Console, text: str, style: str = "") -> None:
+    """Not cut to the width of the terminal, so that names can be searched for and copied."""
+    console.print(text, style=style, highlight=False, soft_wrap=True)
+
+
 def _colour(status: str) -> str:
     return "green" if status == PASSED else "red"
 
 
 def _show_model(model: ModelResult, console: Console) -> None:
-    console.print(f"[bold]{escape(model.name)}[/] (level {model.level}): [{_colour(model.status)}]{model.status}[/]")
+    _line(console, f"[bold]{escape(model.name)}[/] (level {model.level}): [{_colour(model.status)}]{model.status}[/]")
     if model.outputs:
         console.print(_outputs(model))
     if model.nodes:
@@ -43,13 +49,13 @@ def _show_model(model: ModelResult, console: Console) -> None:
         console.print(_timings(model))
     lines = [*model.problems, *(f"baseline: {line}" for line in model.baseline)]
     for line in lines[:MAX_LINES]:
-        console.print(f"  [red]-[/] {escape(line)}", highlight=False)
+        _line(console, f"  [red]-[/] {escape(line)}")
     if len(lines) > MAX_LINES:
         console.print(f"  and {len(lines) - MAX_LINES} more: the other reports have them")
     if model.saved:
-        console.print(f"  the first differing node is saved as {escape(model.saved)}", highlight=False)
-    if model.judge_note:
-        console.print(f"  {escape(model.judge_note)}", style="dim")
+        _line(console, f"  the first differing node is saved as {escape(model.saved)}")
+    for note in model.notes:
+        _line(console, f"  {escape(note)}", style="dim")
 
 
 def _outputs(model: ModelResult) -> Table:
@@ -83,13 +89,13 @@ def _show_nodes(model: ModelResult, console: Console) -> None:
     first = next((node for node in model.nodes if node.status == DIFFERENT), None)
     if first:
         nearer = f"; nearer to the definition: {first.verdict.nearer}" if first.verdict else ""
-        console.print(
+        _line(
+            console,
             f"  first differing node: {escape(first.name)}, {first.operator} {escape(str(first.attributes))},"
             f" {first.backend} {escape(first.implementation)}{nearer}",
-            highlight=False,
         )
     for note in sorted({node.note for node in model.nodes if node.status == KNOWN}):
-        console.print(f"  known difference: {escape(note)}", style="dim")
+        _line(console, f"  known difference: {escape(note)}", style="dim")
 
 
 def _timings(model: ModelResult) -> Table:

@@ -13,7 +13,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -23,8 +24,15 @@ from .models import BadArgument, CannotRun
 
 _ENDING = 10.0  # seconds until a process that was told to end is taken for dead
 
+# What ends the program, which then ends its process.
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 # Of the process that works; None in the program itself.
 _program: Connection | None = None
+
+
+class Fault(Exception):
+    """The function raised what it should not have; the traceback is on stderr."""
 
 
 class Ended(Exception):
@@ -63,9 +71,11 @@ class Worker:
         self.stop()
 
     def call(self, function: Callable[..., Any], *arguments: Any, seconds: float | None = None) -> Any:
-        """What the function returns or raises; Ended where there is no answer, or none within `seconds`."""
+        """What the function returns, or raises of BadArgument, CannotRun and Fault; Ended where there is no answer, or
+        none within `seconds`."""
         if self._process is None:
-            self._start()
+            with _interrupts_held_back():  # a process that is half made could not be ended
+                self._start()
         self._connection.send((function, arguments))
         side, last = "the process", time.monotonic() + seconds if seconds is not None else None
         while True:
@@ -89,7 +99,11 @@ class Worker:
     def stop(self) -> None:
         if self._process is None:
             return
-        self._process.kill()
+        if self._process.is_alive():
+            try:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            except ProcessLookupError:  # it has not made its group yet
+                self._process.kill()
         self._process.join()
         self._process = None
         self._connection.close()
@@ -123,11 +137,27 @@ class Worker:
             sys.stderr.write(text)
 
 
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    came: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS}
+    heard = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in heard:
+        signal.signal(number, lambda which, _: came.append(which))
+    try:
+        yield
+    finally:
+        for number, handler in heard.items():
+            signal.signal(number, handler)
+    for one in came:
+        signal.raise_signal(one)
+
+
 def _work(program: Connection, folder: str, environment: dict[str, str]) -> None:
     global _program
     _program = program
     tempfile.tempdir = folder
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program's business, which ends this process
+    os.setpgid(0, 0)  # with those that it starts, which end with it; and no interrupt of a terminal comes here
     os.environ.clear()
     os.environ.update(environment)
     os.dup2(os.open(Path(folder, "stderr"), os.O_WRONLY | os.O_APPEND), 2)
@@ -140,6 +170,7 @@ def _work(program: Connection, folder: str, environment: dict[str, str]) -> None
             answer = ("done", function(*arguments))
         except (BadArgument, CannotRun) as error:
             answer = ("raised", error)
-        except Exception:
-            answer = ("raised", RuntimeError(traceback.format_exc()))
+        except Exception as error:
+            traceback.print_exc()
+            answer = ("raised", Fault("".join(traceback.format_exception_only(error)).strip()))
         program.send(answer)
