@@ -1,12 +1,15 @@
 """octet-compare on whole models and on their nodes."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from conftest import LSTM_DIMS, Compare, save
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime_ep_octet.compare.program import compare_file
+from onnxruntime_ep_octet.compare.results import ModelResult
 
 
 def test_equal_models_pass(compare: Compare, product: Path) -> None:
@@ -197,3 +200,30 @@ def test_onnxruntime_may_end_its_process(
     (problem,) = report["models"][0]["problems"]
     assert "onnxruntime ended the process by SIGABRT: terminate called" in problem
     assert "terminate called" not in capfd.readouterr().err
+
+
+def is_at_fault(path: Path, *arguments: Any) -> ModelResult:
+    if path.stem == "lstm":
+        raise ZeroDivisionError("a fault")
+    return compare_file(path, *arguments)
+
+
+def test_a_fault_in_one_model_leaves_the_others(
+    compare: Compare, lstm: Path, product: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("onnxruntime_ep_octet.compare.program.compare_file", is_at_fault)
+    status, report = compare(lstm, product)
+    assert (status, [model["status"] for model in report["models"]]) == (2, ["could not run", "passed"])
+    assert report["models"][0]["problems"] == ["lstm.onnx: ZeroDivisionError: a fault"]
+    assert "in is_at_fault" in capfd.readouterr().err
+
+
+def test_models_without_quantized_nodes(compare: Compare, tmp_path: Path) -> None:
+    """They pass, since nothing differs, and the report says that Octet has no part in it."""
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy"]
+    path = save(tmp_path / "float.onnx", [helper.make_node("Relu", ["x"], ["y"])], info[:1], info[1:], {})
+    status, report = compare(path, "--per-node", "--min-coverage", "1", "--markdown", tmp_path / "summary.md")
+    (model,) = report["models"]
+    assert (status, model["nodes"], model["coverage"]["quantized_nodes"]) == (0, [], 0)
+    assert model["notes"] == ["onnxruntime's optimizer leaves no quantized node for Octet to run"]
+    assert "- onnxruntime's optimizer leaves no quantized node" in (tmp_path / "summary.md").read_text()

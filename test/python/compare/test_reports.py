@@ -1,14 +1,19 @@
 """The forms of the report, speed and baseline."""
 
 import json
+import os
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import jsonschema
 import numpy as np
+import onnx
 import onnxruntime_ep_octet.compare
 import pytest
 from conftest import LSTM_DIMS, Compare
+from onnxruntime_ep_octet.compare.__main__ import main
 from onnxruntime_ep_octet.compare.models import Batch, load_model
 from onnxruntime_ep_octet.compare.speed import measure_speed
 
@@ -128,3 +133,99 @@ def test_baseline_of_speed(compare: Compare, product: Path, tmp_path: Path, chan
     assert found == status
     (line,) = report["models"][0]["baseline"]
     assert ("not judged, another cpu" in line) == ("cpu" in change)
+
+
+def test_baseline_brings_its_seed(lstm: Path, tmp_path: Path) -> None:
+    """Without it, the inputs would be others, and nothing could be told of accuracy."""
+    (tmp_path / "t.yaml").write_text("default: {float: {atol: 1.0}}")
+    arguments = [str(lstm), *LSTM_DIMS, "--tolerances", str(tmp_path / "t.yaml"), "--json", str(tmp_path / "new.json")]
+    main([*arguments, "--seed", "7"])
+    old = changed(tmp_path / "new.json", "accuracy")
+    assert main([*arguments, "--baseline", str(old)]) == 1
+    assert json.loads((tmp_path / "new.json").read_text())["seed"] == 7
+    assert main([*arguments, "--baseline", str(old), "--seed", "9"]) == 0
+    (line,) = json.loads((tmp_path / "new.json").read_text())["models"][0]["baseline"]
+    assert line == "accuracy is not judged: the baseline has other inputs"
+
+
+NAMES = {
+    "markup": "a[red]&<b>|`x` $\\frac$",
+    "controls": "a\x01\x1b[31m\nb\x7f\ufffe",
+    "path": "../../a/b",
+    "other letters": "模型 ü",
+    "no text": "a\udcff",
+    "long": "n模" * 300,
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_names_with_odd_characters(compare: Compare, lstm: Path, tmp_path: Path, name: str) -> None:
+    """Of a node, an output and the file: all reports are written, and can be read."""
+    model = onnx.load(lstm)
+    inside = name.encode(errors="replace").decode()  # ONNX allows UTF-8 only
+    model.graph.node[0].name = inside
+    model.graph.output[0].name = model.graph.node[0].output[0] = inside or "y"
+    path = tmp_path / f"{name.replace('/', '_')[:60]}.onnx"
+    onnx.save(model, path)
+    files = [tmp_path / f"report.{form}" for form in ("junit", "markdown", "html")]
+    status, report = compare(
+        path, *LSTM_DIMS, "--per-node", *(word for file in files for word in (f"--{file.suffix[1:]}", file))
+    )
+    (found,) = report["models"]
+    assert found["name"] == path.stem
+    page, lines = (file.read_text("utf-8") for file in (files[2], files[1]))
+    if name == NAMES["no text"]:
+        assert status == 2 and "not UTF-8" in page and "not UTF-8" in lines
+        assert ElementTree.parse(files[0]).getroot()[0].get("errors") == "1"
+        return
+    assert status == 1
+    assert found["outputs"][0]["name"] == (inside or "y")
+    assert found["nodes"][0]["name"] == (inside or "DynamicQuantizeLSTM_0")
+    saved = Path(found["saved"])
+    assert len(saved.parts) == 4 and saved.parts[0] == "octet-differences" and saved.is_file()
+    assert len(ElementTree.parse(files[0]).getroot()[0]) == 1 + 2 + 1
+    assert lines.count("\n- output ") == 2
+    assert page.count("<svg") == 2
+
+
+def test_files_of_one_name(compare: Compare, lstm: Path, tmp_path: Path) -> None:
+    """They are told apart, and so are the nodes that are saved of them."""
+    paths = [tmp_path / folder / "model.onnx" for folder in "ab"]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(lstm.read_bytes())
+    _, report = compare(*paths, paths[0], *LSTM_DIMS, "--per-node")
+    assert [model["name"] for model in report["models"]] == [str(path) for path in paths]
+    assert len({model["saved"] for model in report["models"]}) == 2
+
+
+def test_a_folder_that_cannot_be_written_hides_nothing(compare: Compare, lstm: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for arguments in ([lstm, *LSTM_DIMS, "--per-node"], ["--operators", "--only", "*/activations/Affine_f"]):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("OCTET_LSTM_QUANTIZATION", "per_tensor" if "--operators" in arguments else "per_row")
+            status, report = compare(*arguments, "--save", tmp_path / "file" / "folder")
+        (model,) = report["models"]
+        assert (status, model["nodes"][-1]["status"], model["saved"]) == (1, "different", "")
+        assert "cannot be saved: [Errno 20] Not a directory" in " ".join(model["problems"])
+
+
+@pytest.mark.parametrize(
+    ("environment", "reader"),
+    [({"PYTHONIOENCODING": "ascii"}, "cat"), ({"LC_ALL": "C"}, "cat"), ({}, "head -n 1"), ({}, ":")],
+)
+def test_who_reads_the_terminal_does_not_change_the_status(
+    product: Path, lstm: Path, tmp_path: Path, environment: dict[str, str], reader: str
+) -> None:
+    for path, status in ((product, 0), (lstm, 1)):
+        odd = path.rename(tmp_path / f"{path.stem} 模型.onnx")
+        command = f'"{sys.executable}" -m onnxruntime_ep_octet.compare "{odd}" --seed 7 --batches 9 --html page.html'
+        if path == lstm:
+            command += " " + " ".join(LSTM_DIMS)
+        done = subprocess.run(
+            ["bash", "-c", f"{command} | {reader}; exit ${{PIPESTATUS[0]}}"],
+            env=os.environ | environment, cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (status, "")
+        assert "模型" in (tmp_path / "page.html").read_text("utf-8")

@@ -95,6 +95,10 @@ def model_names(paths: Sequence[Path]) -> dict[Path, str]:
 
 def load_model(path: Path, name: str = "") -> Model:
     try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise CannotRun(f"{path}: the file's name is not UTF-8, which onnxruntime asks for") from None
+    try:
         return Model(name or path.stem, onnx.load(path), path)
     except Exception as error:  # onnx and protobuf have many
         raise CannotRun(f"{path}: {error}") from None

@@ -271,4 +271,5 @@ def _info(name: str, values: Arrays) -> onnx.ValueInfoProto:
 
 
 def _file_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "._-" else "_" for c in name).strip("._") or "node"
+    plain = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+    return plain.encode()[:200].decode(errors="ignore").strip("._") or "node"

@@ -33,11 +33,13 @@ def _figure() -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _svg(figure: Figure, axes: Axes, title: str) -> str:
+def _svg(figure: Figure, axes: Axes, model: ModelResult, title: str) -> str:
+    """The title without the model's name, which is as long as it likes and in any script."""
+    label = f"{model.name}: {title}"
     for text in (axes.set_title(title, parse_math=False), axes.xaxis.label, axes.yaxis.label):
         text.set_color(_TEXT)
     buffer = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": label}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
@@ -46,7 +48,7 @@ def _svg(figure: Figure, axes: Axes, title: str) -> str:
     # Sized by the page; a name for those who do not see it.
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(title)}"', 1)
+    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(label)}"', 1)
 
 
 def error_histogram(model: ModelResult) -> str:
@@ -66,7 +68,7 @@ def error_histogram(model: ModelResult) -> str:
         axes.set_xlabel("difference in steps")
         axes.set_ylabel("elements")
         of_what = "outputs" if any(of_outputs) else "nodes"
-        return _svg(figure, axes, f"{model.name}: errors of 8-bit {of_what}")
+        return _svg(figure, axes, model, f"errors of 8-bit {of_what}")
     errors = {node.name: node.max_abs for node in model.nodes} or {
         f"{output.name}, {output.batch}": output.measure.max_abs for output in model.outputs if output.measure
     }
@@ -79,7 +81,7 @@ def error_histogram(model: ModelResult) -> str:
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("largest absolute difference")
     axes.set_ylabel("nodes" if model.nodes else "outputs")
-    return _svg(figure, axes, f"{model.name}: errors")
+    return _svg(figure, axes, model, "errors")
 
 
 def _decade(error: float) -> float:
@@ -106,7 +108,7 @@ def latency_bars(model: ModelResult) -> str:
     legend = axes.legend(frameon=False)
     for text in legend.get_texts():
         text.set_color(_TEXT)
-    return _svg(figure, axes, f"{model.name}: latency")
+    return _svg(figure, axes, model, "latency")
 
 
 def coverage_bar(model: ModelResult) -> str:
@@ -119,4 +121,4 @@ def coverage_bar(model: ModelResult) -> str:
     axes.barh(list(shares), [100 * share for share in shares.values()], color=_OCTET)
     axes.set_xlabel("% on Octet")
     axes.set_xlim(0, 100)
-    return _svg(figure, axes, f"{model.name}: coverage")
+    return _svg(figure, axes, model, "coverage")
