@@ -14,6 +14,7 @@ class SentenceEncoder:
 
     Environment, beside that of Octet itself (OCTET_ROWWISE=1 and the other options):
       THREADS           of the session (1: right where the server has a worker for each core)
+      SPINNING=1        they wait for work with a busy core
       PROVIDER=cpu      onnxruntime's own kernels, to compare with
       ORT_LOG_LEVEL=1   onnxruntime's whole log, with the line in which Octet tells what it runs
     """
@@ -24,7 +25,7 @@ class SentenceEncoder:
         self._tokenizer.enable_padding(length=length)
         settings = ort.SessionOptions()
         settings.intra_op_num_threads = int(os.environ.get("THREADS", "1"))
-        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        settings.add_session_config_entry("session.intra_op.allow_spinning", os.environ.get("SPINNING", "0"))
         settings.log_severity_level = int(os.environ.get("ORT_LOG_LEVEL", "3"))
         model = str(Path(folder, "model.onnx"))
         if os.environ.get("PROVIDER") == "cpu":

@@ -7,7 +7,8 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -54,12 +55,18 @@ def assets() -> dict[str, Path]:
 
 
 @pytest.fixture
-def folder(assets: dict[str, Path]) -> Iterator[Path]:
-    """With a short path: Ray makes sockets in it, whose paths have at most 107 characters."""
-    with tempfile.TemporaryDirectory(prefix="octet-") as folder:
-        for name, file in assets.items():
-            Path(folder, name).symlink_to(file)
-        yield Path(folder)
+def new_folder(assets: dict[str, Path]) -> Iterator[Callable[[], Path]]:
+    """One for each server, with what it serves."""
+    with ExitStack() as stack:
+
+        def make() -> Path:
+            # A short path: Ray makes sockets in it, whose paths have at most 107 characters.
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="octet-"))
+            for name, file in assets.items():
+                Path(folder, name).symlink_to(file)
+            return Path(folder)
+
+        yield make
 
 
 @pytest.fixture

@@ -17,6 +17,27 @@ PROGRAMS = Path(sys.executable).parent  # not resolved: this environment's
 
 
 @dataclass(frozen=True)
+class Setting:
+    """How a server uses the cores: processes (Ray's replicas), and threads of the session in each."""
+
+    workers: int
+    threads: int
+    spinning: bool = False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"THREADS": str(self.threads), "SPINNING": str(int(self.spinning))}
+
+    def __str__(self) -> str:
+        workers, threads = ("" if count == 1 else "s" for count in (self.workers, self.threads))
+        waiting = " that spin" if self.spinning else ""
+        return f"{self.workers} worker{workers} x {self.threads} thread{threads}{waiting}"
+
+
+OF_THE_EXAMPLES = Setting(workers=2, threads=1)
+
+
+@dataclass(frozen=True)
 class Launch:
     command: list[str]
     environment: dict[str, str] = field(default_factory=dict)
@@ -26,7 +47,7 @@ class Launch:
 class Kind:
     """A server: `launch` prepares the folder that holds a copy of the example and the model."""
 
-    launch: Callable[[Path, int], Launch]
+    launch: Callable[[Path, int, Setting], Launch]
     ready: str  # path that answers 200 where requests can be sent
     path: str  # of requests
     request: Callable[[list[str]], dict]
@@ -43,23 +64,28 @@ def free_ports(count: int) -> list[int]:
         return [one.getsockname()[1] for one in sockets]
 
 
-def launch_mlserver(folder: Path, port: int) -> Launch:
+def launch_mlserver(folder: Path, port: int, setting: Setting) -> Launch:
+    settings = json.loads((folder / "settings.json").read_text())
+    (folder / "settings.json").write_text(json.dumps(settings | {"parallel_workers": setting.workers}))
     grpc, metrics = free_ports(2)
     ports = {"HTTP_PORT": port, "GRPC_PORT": grpc, "METRICS_PORT": metrics}
     environment = {f"MLSERVER_{name}": str(value) for name, value in ports.items()}
     return Launch([str(PROGRAMS / "mlserver"), "start", "."], environment)
 
 
-def launch_litserve(folder: Path, port: int) -> Launch:
-    return Launch([sys.executable, "server.py"], {"PORT": str(port)})
+def launch_litserve(folder: Path, port: int, setting: Setting) -> Launch:
+    return Launch([sys.executable, "server.py"], {"PORT": str(port), "WORKERS": str(setting.workers)})
 
 
-def launch_ray(folder: Path, port: int) -> Launch:
+def launch_ray(folder: Path, port: int, setting: Setting) -> Launch:
     import yaml
 
     settings = yaml.safe_load((folder / "serve.yaml").read_text())
     settings["http_options"]["port"] = port
-    settings["applications"][0]["args"]["folder"] = str(folder)
+    (application,) = settings["applications"]
+    application["args"]["folder"] = str(folder)
+    application["deployments"][0]["num_replicas"] = setting.workers
+    application["deployments"][0]["ray_actor_options"]["num_cpus"] = setting.threads
     (folder / "serve.yaml").write_text(yaml.safe_dump(settings))
     environment = {"RAY_TMPDIR": str(folder), "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
     return Launch([str(PROGRAMS / "serve"), "run", "serve.yaml"], environment)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 import psutil
-from kinds import EXAMPLES, Kind, free_ports
+from kinds import EXAMPLES, OF_THE_EXAMPLES, Kind, Setting, free_ports
 
 START_SECONDS, LOG_SECONDS, STOP_SECONDS = 300, 60, 15
 
@@ -22,7 +22,9 @@ START_SECONDS, LOG_SECONDS, STOP_SECONDS = 300, 60, 15
 class Server:
     """`folder` becomes what a user has: a copy of the example beside model.onnx and tokenizer.json."""
 
-    def __init__(self, name: str, kind: Kind, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self, name: str, kind: Kind, folder: Path, environment: dict[str, str], setting: Setting = OF_THE_EXAMPLES
+    ) -> None:
         for file in [*(EXAMPLES / name).iterdir(), EXAMPLES / "sentence_encoder.py"]:
             if file.is_file():
                 shutil.copy(file, folder)
@@ -30,10 +32,10 @@ class Server:
         (self.port,) = free_ports(1)
         self._log = folder / "log"
         self._folder = folder
-        launch = kind.launch(folder, self.port)
+        launch = kind.launch(folder, self.port, setting)
         # The server ends with the test, even where that is killed.
         self._command = ["setpriv", "--pdeathsig", "TERM", *launch.command]
-        self._environment = os.environ | kind.options | launch.environment | environment
+        self._environment = os.environ | kind.options | setting.environment | launch.environment | environment
 
     def __enter__(self) -> Server:
         with self._log.open("wb") as log:
