@@ -7,41 +7,38 @@
 #include <octet/graph_builder.hpp>
 #include <octet/training.hpp>
 
+#include "provider/core/registry.hpp"
 #include "provider/onnx/graph_state.hpp"
 #include "provider/onnx/inference.hpp"
 #include "provider/onnx/tensor_data.hpp"
+#include "provider/ops/ops.hpp"
 
 namespace octet::training {
 namespace {
 
 using onnx_side::fail;
 
-enum Input {
-  kW = 1,
-  kR = 2,
-  kB = 3,
-  kP = 7,
-  kWScale = 8,
-  kWZeroPoint = 9,
-  kRScale = 10,
-  kRZeroPoint = 11,
-  kInputs = 12
-};
-constexpr const char* kInputNames[kInputs] = {"X",         "W",           "R", "B",       "sequence_lens",
-                                              "initial_h", "initial_c",   "P", "W_scale", "W_zero_point",
-                                              "R_scale",   "R_zero_point"};
+enum Input { kW = 1, kR = 2, kB = 3, kP = 7, kWScale = 8, kWZeroPoint = 9, kRScale = 10, kRZeroPoint = 11 };
+constexpr Input kConstant[] = {kW, kR, kB, kP, kWScale, kWZeroPoint, kRScale, kRZeroPoint};
 
-/// The constant inputs of one node.
+/// The constant inputs of one node, which fits its definition.
 class NodeReader {
  public:
   NodeReader(const onnx::GraphProto& graph, const std::filesystem::path& directory, const std::string& name)
-      : graph_(graph), directory_(directory), label_("DynamicQuantizeLSTM '" + name + "'"), node_(find(name)) {}
+      : graph_(graph),
+        directory_(directory),
+        op_(*core::find_op(core::kMicrosoftDomain, "DynamicQuantizeLSTM", 1)),
+        label_(core::node_label(op_, name)),
+        node_(find(name)) {
+    for (const onnx::AttributeProto& attribute : node_.attribute())
+      attributes_[attribute.name()] = onnx_side::attribute_value(attribute, label_);
+    check();
+  }
 
   const onnx::NodeProto& node() const noexcept { return node_; }
   const std::string& label() const noexcept { return label_; }
-  [[noreturn]] void fail_input(Input input, const std::string& text) const {
-    fail(label_ + ": input '" + kInputNames[input] + "' " + text);
-  }
+  const Attributes& attributes() const noexcept { return attributes_; }
+  [[noreturn]] void fail_input(Input input, const std::string& text) const { fail(input_label(input) + " " + text); }
 
   bool has(Input input) const noexcept { return input < node_.input_size() && !node_.input(input).empty(); }
   const onnx::TensorProto& tensor(Input input) const {
@@ -63,24 +60,39 @@ class NodeReader {
   }
   /// The elements, of which each is a T.
   template <class T>
-  std::vector<T> elements(Input input, DataType type) const {
+  std::vector<T> elements(Input input) const {
     const onnx::TensorProto& tensor = this->tensor(input);
-    if (tensor.data_type() != static_cast<std::int32_t>(type))
-      fail_input(input, std::string("is ") + data_type_name(static_cast<DataType>(tensor.data_type())) + ", expected " +
-                            data_type_name(type));
     try {
       const onnx_side::TensorData read = onnx_side::read_tensor(tensor, directory_);
       const T* first = reinterpret_cast<const T*>(read.data.get());
       const std::size_t count = static_cast<std::size_t>(onnx_side::byte_count(tensor)) / sizeof(T);
       return {first, first + count};
     } catch (const Error& error) {
-      fail(label_ + ": input '" + kInputNames[input] + "': " + error.what());
+      fail(input_label(input) + ": " + error.what());
     }
   }
-  std::vector<float> floats(Input input) const { return elements<float>(input, DataType::float32); }
-  std::vector<std::uint8_t> bytes(Input input, DataType type) const { return elements<std::uint8_t>(input, type); }
+  std::vector<float> floats(Input input) const { return elements<float>(input); }
+  std::vector<std::uint8_t> bytes(Input input) const { return elements<std::uint8_t>(input); }
 
  private:
+  std::string input_label(Input input) const { return label_ + ": input '" + op_.inputs[input].name + "'"; }
+
+  /// The definition's own rules for attributes, types and extents; everything below relies on them.
+  void check() const {
+    std::vector<core::TypeAndShape> inputs(static_cast<std::size_t>(node_.input_size()));
+    for (int i = 0; i < node_.input_size(); ++i) inputs[static_cast<std::size_t>(i)].present = !node_.input(i).empty();
+    for (const Input input : kConstant) {
+      if (!has(input)) continue;
+      const onnx::TensorProto& constant = tensor(input);
+      inputs[input].dtype = static_cast<DataType>(constant.data_type());
+      inputs[input].shape = core::Shape(constant.dims().begin(), constant.dims().end());
+    }
+    std::vector<core::TypeAndShape> outputs;
+    for (const std::string& output : node_.output()) outputs.push_back({!output.empty()});
+    core::InferContext context(op_, node_.name(), attributes_, std::move(inputs), std::move(outputs));
+    core::check_and_infer(context);
+  }
+
   const onnx::NodeProto& find(const std::string& name) const {
     const onnx::NodeProto* found = nullptr;
     for (const onnx::NodeProto& node : graph_.node())
@@ -97,8 +109,10 @@ class NodeReader {
 
   const onnx::GraphProto& graph_;
   const std::filesystem::path& directory_;
+  const core::OpDef& op_;
   std::string label_;
   const onnx::NodeProto& node_;
+  Attributes attributes_;
 };
 
 /// W or R with its quantizer, both with as many scales as `per_channel` says.
@@ -115,14 +129,9 @@ int integer_of(DataType type, std::uint8_t byte) {
   return type == DataType::int8 ? static_cast<int>(static_cast<std::int8_t>(byte)) : static_cast<int>(byte);
 }
 
-/// One element for each direction, or for each direction and column, to `count` elements.
+/// One element for each direction, or already one for each of its columns, to `count` elements.
 template <class T>
-std::vector<T> spread(const NodeReader& reader, Input input, const std::vector<T>& given, std::size_t directions,
-                      std::size_t columns, bool per_channel) {
-  const std::size_t count = per_channel ? directions * columns : directions;
-  if (given.size() != directions && given.size() != directions * columns)
-    reader.fail_input(input, "has " + std::to_string(given.size()) + " elements, expected " +
-                                 std::to_string(directions) + " or " + std::to_string(directions * columns));
+std::vector<T> spread(const std::vector<T>& given, std::size_t columns, std::size_t count) {
   std::vector<T> result;
   for (std::size_t i = 0; i < count; ++i) result.push_back(given.size() == count ? given[i] : given[i / columns]);
   return result;
@@ -131,12 +140,12 @@ std::vector<T> spread(const NodeReader& reader, Input input, const std::vector<T
 Weights read_weights(const NodeReader& reader, Input input, Input scale, Input zero_point, DataType type,
                      bool per_channel) {
   const std::vector<std::int64_t> dims = reader.dims(input);
-  if (dims.size() != 3) reader.fail_input(input, "has rank " + std::to_string(dims.size()) + ", expected 3");
-  const std::vector<std::uint8_t> bytes = reader.bytes(input, type);
+  const std::vector<std::uint8_t> bytes = reader.bytes(input);
   const auto directions = static_cast<std::size_t>(dims[0]), columns = static_cast<std::size_t>(dims[2]);
+  const std::size_t count = per_channel ? directions * columns : directions;
   Weights weights;
-  weights.scale = spread(reader, scale, reader.floats(scale), directions, columns, per_channel);
-  weights.zero_point = spread(reader, zero_point, reader.bytes(zero_point, type), directions, columns, per_channel);
+  weights.scale = spread(reader.floats(scale), columns, count);
+  weights.zero_point = spread(reader.bytes(zero_point), columns, count);
   const std::size_t of_direction = static_cast<std::size_t>(dims[1]) * columns;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const std::size_t at = per_channel ? i / of_direction * columns + i % columns : i / of_direction;
@@ -172,11 +181,8 @@ Lstm layer_of(const onnx::ModelProto& model, const std::filesystem::path& direct
   const NodeReader reader(model.graph(), directory, node);
   LstmDefinition definition;
   definition.name = node;
-  for (const onnx::AttributeProto& attribute : reader.node().attribute())
-    definition.attributes[attribute.name()] = onnx_side::attribute_value(attribute, reader.label());
+  definition.attributes = reader.attributes();
   const auto type = static_cast<DataType>(reader.tensor(kW).data_type());
-  if (type != DataType::int8 && type != DataType::uint8)
-    reader.fail_input(kW, std::string("is ") + data_type_name(type) + ", expected int8 or uint8");
   const bool per_channel = is_per_channel(reader, kWScale, kWZeroPoint) || is_per_channel(reader, kRScale, kRZeroPoint);
   Weights w = read_weights(reader, kW, kWScale, kWZeroPoint, type, per_channel);
   Weights r = read_weights(reader, kR, kRScale, kRZeroPoint, type, per_channel);

@@ -1,12 +1,13 @@
-// Mutated single-node models through ONNX's checker and shape inference with Octet's schemas: whatever the model, the
-// answer is a result or an exception of ONNX, never a crash. Meant for the asan build. OCTET_FUZZ_COUNT and
-// OCTET_FUZZ_TRACE as in call_fuzz_test.cc.
+// Mutated single-node models through ONNX's checker and shape inference with Octet's schemas, and through the doors
+// that load models: whatever the model, the answer is a result or an exception, never a crash. Meant for the asan
+// build. OCTET_FUZZ_COUNT and OCTET_FUZZ_TRACE as in call_fuzz_test.cc.
 #include <gtest/gtest.h>
 #include <onnx/checker.h>
 #include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
 #include <onnx/shape_inference/implementation.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -15,6 +16,7 @@
 #include <octet/graph_builder.hpp>
 #include <octet/model.hpp>
 #include <octet/onnx.hpp>
+#include <octet/training.hpp>
 
 #include "test/fuzz/mutation.hpp"
 
@@ -173,6 +175,42 @@ TEST(ModelFuzz, BuilderAndRunnerLoadOrRefuse) {
   }
   for (const auto& [outcome, times] : outcomes) std::printf("%6d %s\n", times, outcome.c_str());
   EXPECT_GT(outcomes["loaded"], static_cast<int>(count / 20));
+}
+
+/// A layer in training is made of the node, or an Error tells why not.
+std::string train(const onnx::ModelProto& model) {
+  const std::string bytes = model.SerializeAsString();
+  try {
+    training::from_model(bytes.data(), bytes.size(), "node");
+    return "trained";
+  } catch (const Error&) {
+    return "refused";
+  }
+}
+
+TEST(ModelFuzz, TrainingTakesOrRefuses) {
+  std::vector<Case> corpus = fuzz_corpus();
+  corpus.erase(std::remove_if(corpus.begin(), corpus.end(),
+                              [](const Case& test_case) { return test_case.op_type != "DynamicQuantizeLSTM"; }),
+               corpus.end());
+  ASSERT_FALSE(corpus.empty());
+  std::map<std::string, int> outcomes;
+  const std::uint64_t count = fuzz_count(kStandardCount);
+  for (std::uint64_t seed = 0; seed < count && !HasFailure(); ++seed) {
+    MutatedNode mutated = mutated_node(corpus, seed);
+    for (MutatedTensor& tensor : mutated.inputs) {  // weights must be constant
+      std::size_t bytes = 0;
+      tensor.constant = byte_size(tensor.node_type, tensor.node_dims, tensor.memory.size(), bytes);
+      if (tensor.constant) tensor.memory.resize(bytes);
+    }
+    onnx::ModelProto model = model_of(mutated);
+    if (seed % 3 == 0) model = with_broken_bytes(model, Dice(~seed));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + mutated.description());
+    ++outcomes[train(model)];
+  }
+  for (const auto& [outcome, times] : outcomes) std::printf("%6d %s\n", times, outcome.c_str());
+  EXPECT_GT(outcomes["trained"], static_cast<int>(count / 20));
+  EXPECT_GT(outcomes["refused"], static_cast<int>(count / 20));
 }
 
 TEST(ModelFuzz, OnlyExceptionsOfOnnxComeOut) {

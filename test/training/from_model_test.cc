@@ -207,10 +207,10 @@ TEST(FromModel, ReadsExternalData) {
     EXPECT_EQ(found->r.scale, weights.r.scale);
   }
   // Extents that the file does not reach are refused before memory is taken for them.
-  initializer(model, "R").set_dims(1, std::int64_t{1} << 40);
+  initializer(model, "W").set_dims(1, std::int64_t{1} << 40);
   std::ofstream(folder.file("m.onnx"), std::ios::binary) << model.SerializeAsString();
   EXPECT_EQ(error_of([&] { training::from_file(folder.file("m.onnx"), "lstm"); }),
-            "DynamicQuantizeLSTM 'lstm': input 'R': tensor 'R' cannot be read from 'weights.bin'");
+            "DynamicQuantizeLSTM 'lstm': input 'W': tensor 'W' cannot be read from 'weights.bin'");
   std::filesystem::remove(folder.file("weights.bin"));
   EXPECT_EQ(error_of([&] { training::from_file(folder.file("m.onnx"), "lstm"); }),
             "DynamicQuantizeLSTM 'lstm': input 'W': tensor 'W' cannot be read from 'weights.bin'");
@@ -221,6 +221,61 @@ std::string error_of_changed(const std::function<void(onnx::ModelProto&)>& chang
   onnx::ModelProto model = model_of(c, training::Lstm(c.definition).quantize());
   change(model);
   return error_of([&] { layer_of(model); });
+}
+
+/// Shapes of up to 4 of these extents.
+std::vector<Dims> shapes_of(const std::vector<std::int64_t>& extents) {
+  std::vector<Dims> shapes{{}};
+  for (std::size_t next = 0; shapes[next].size() < 4; ++next)
+    for (const std::int64_t extent : extents) {
+      shapes.push_back(shapes[next]);
+      shapes.back().push_back(extent);
+    }
+  return shapes;
+}
+
+/// Every constant input in every shape, with as many elements: the layer is made or refused, of bytes and of a file.
+TEST(FromModel, ExtentsAreThoseOfTheDefinition) {
+  const Folder folder;
+  const LayerCase c = LayerCase::generated(10);
+  const onnx::ModelProto right = model_of(c, training::Lstm(c.definition).quantize());
+  const std::int64_t hidden = c.definition.hidden_size, gates = 4 * hidden;
+  for (const onnx::TensorProto& proto : right.graph().initializer()) {
+    const std::string& port = proto.name();
+    for (const Dims& dims : shapes_of({0, 1, hidden, gates})) {
+      std::size_t bytes = proto.data_type() == onnx::TensorProto::FLOAT ? sizeof(float) : 1;
+      for (const std::int64_t dim : dims) bytes *= static_cast<std::size_t>(dim);
+      onnx::ModelProto model = right;
+      initializer(model, port) =
+          tensor(port, static_cast<DataType>(proto.data_type()), dims, std::string(bytes, '\0').data(), bytes);
+      const std::string text = model.SerializeAsString();
+      std::ofstream(folder.file("m.onnx"), std::ios::binary) << text;
+      const bool fits = port == "W"        ? dims.size() == 3 && dims[0] == 1 && dims[2] == gates
+                        : port == "R"      ? dims == Dims{1, hidden, gates}
+                        : port.size() == 1 ? false  // B and P are longer
+                                           : dims == Dims{1} || dims == Dims{1, gates};
+      for (const std::string& error : {error_of([&] { training::from_model(text.data(), text.size(), "lstm"); }),
+                                       error_of([&] { training::from_file(folder.file("m.onnx"), "lstm"); })}) {
+        SCOPED_TRACE(port + " of rank " + std::to_string(dims.size()) + ": " + error);
+        // What fits may still be refused: zeros are no scales.
+        EXPECT_EQ(error.find("' has shape [") == std::string::npos, fits);
+        EXPECT_EQ(error == "no error", fits && port.find("scale") == std::string::npos);
+      }
+    }
+  }
+}
+
+/// Weights without columns, which every parameter's shape has to do with.
+TEST(FromModel, WeightsWithoutColumnsAreRefused) {
+  for (const Dims& parameter : {Dims{0}, Dims{1}, Dims{1, 0}, Dims{0, 0}}) {
+    for (const Dims& w : {Dims{1, 4, 0}, Dims{0, 4, 0}, Dims{1, 0, 0}, Dims{0, 0, 0}}) {
+      const LayerCase c = LayerCase::generated(10);
+      onnx::ModelProto model = model_of(c, training::Lstm(c.definition).quantize());
+      initializer(model, "W") = tensor("W", DataType::int8, w, "", 0);
+      initializer(model, "W_scale") = tensor("W_scale", std::vector<float>(parameter == Dims{1}, 1.0F), parameter);
+      EXPECT_NE(error_of([&] { layer_of(model); }).find("DynamicQuantizeLSTM 'lstm': input '"), std::string::npos);
+    }
+  }
 }
 
 TEST(FromModel, WrongModelsAreErrors) {
@@ -236,16 +291,17 @@ TEST(FromModel, WrongModelsAreErrors) {
   expect([&](Model& m) { node(m)->set_input(1, "computed"); },
          "DynamicQuantizeLSTM 'lstm': input 'W' is 'computed', which is not constant");
   expect([&](Model& m) { node(m)->mutable_input()->DeleteSubrange(8, 4); }, "input 'W_scale' is missing");
-  expect([&](Model& m) { initializer(m, "R").set_data_type(onnx::TensorProto::FLOAT); }, "input 'R' is float");
-  expect([&](Model& m) { initializer(m, "W").set_data_type(onnx::TensorProto::INT16); }, "'W' is int16, expected int8");
+  expect([&](Model& m) { initializer(m, "R").set_data_type(onnx::TensorProto::FLOAT); }, "input 'R' has type float");
+  expect([&](Model& m) { initializer(m, "W").set_data_type(onnx::TensorProto::INT16); },
+         "'W' has type int16, expected");
   expect([&](Model& m) { initializer(m, "W").mutable_raw_data()->pop_back(); }, "input 'W': tensor 'W' has ");
-  expect([&](Model& m) { initializer(m, "W").set_dims(1, -3); }, "'W' has impossible extents");
-  expect([&](Model& m) { initializer(m, "W").set_dims(1, INT64_MAX); }, "'W' has impossible extents");
+  expect([&](Model& m) { initializer(m, "W").set_dims(1, -3); }, "'W' has the negative extent -3");
+  expect([&](Model& m) { initializer(m, "W").set_dims(1, INT64_MAX); }, "more than memory can hold");
   expect([&](Model& m) { initializer(m, "W").set_dims(1, std::int64_t{1} << 40); }, " bytes, expected ");
-  expect([&](Model& m) { initializer(m, "R").clear_dims(); }, "input 'R' has rank 0, expected 3");
+  expect([&](Model& m) { initializer(m, "R").clear_dims(); }, "input 'R' has shape [], expected [num_directions,hid");
   expect([&](Model& m) { initializer(m, "R").set_data_location(onnx::TensorProto::EXTERNAL); },
          "input 'R': tensor 'R' is in the file '', which is not beside the model");
-  expect([&](Model& m) { initializer(m, "W_scale") = tensor("W_scale", {1, 2, 3}, {3}); }, "'W_scale' has 3 elements");
+  expect([&](Model& m) { initializer(m, "W_scale") = tensor("W_scale", {1, 2, 3}, {3}); }, "'W_scale' has shape [3]");
   expect([&](Model& m) { add_metadata(*node(m), "octet.training", "yes"); }, "'octet.training' is 'yes'");
   expect([&](Model& m) { add_metadata(*node(m), "octet.lda_coeff", "0.5x"); }, "'octet.lda_coeff' is '0.5x'");
   expect([&](Model& m) { add_metadata(*node(m), "octet.lda_coeff", "inf"); }, "lda_coeff is inf");
