@@ -30,7 +30,7 @@ void octet_call::set_input(std::uint64_t index, std::int32_t dtype, const std::i
   if (dtype != OCTET_TYPE_ABSENT) {
     tensor.type = checked_type(port, dtype);
     tensor.dims = checked_dims(port, dims, rank, 0);
-    const std::uint64_t bytes = checked_bytes(port, tensor.type, tensor.dims);
+    const std::uint64_t bytes = core::checked_bytes(port, tensor.view());
     if (copy) {
       check_buffer(port, data, size_bytes, bytes);
       tensor.own = copy_of(data, bytes);
@@ -52,7 +52,7 @@ void octet_call::set_output(std::uint64_t index, std::int32_t dtype, const std::
   if (dtype != OCTET_TYPE_ABSENT) {
     tensor.type = checked_type(port, dtype);
     tensor.dims = checked_dims(port, dims, rank, 0);
-    check_buffer(port, data, size_bytes, checked_bytes(port, tensor.type, tensor.dims));
+    check_buffer(port, data, size_bytes, core::checked_bytes(port, tensor.view()));
     tensor.data = data;
   }
   grown(outputs, index) = std::move(tensor);
@@ -80,7 +80,7 @@ TensorView octet_call::own_target(std::size_t index) {
   const ValueInfo& info = inferred[index];
   if (info.dtype == DataType::undefined) return {};
   own.dims = *info.dims;
-  own.own.resize(checked_bytes(output_label(index), info.dtype, own.dims));
+  own.own.resize(core::checked_bytes(output_label(index), {nullptr, info.dtype, own.dims}));
   own.data = own.own.data();
   return {own.data, info.dtype, own.dims};
 }
@@ -160,7 +160,8 @@ octet_status* octet_call_output_info(const octet_call* call, uint64_t index, int
     const ValueInfo& info = source.inferred_output(index);
     const Dims dims = info.dims.value_or(Dims());
     const bool present = info.dtype != DataType::undefined;
-    const std::uint64_t bytes = present ? checked_bytes(source.output_label(index), info.dtype, dims) : 0;
+    const std::uint64_t bytes =
+        present ? core::checked_bytes(source.output_label(index), {nullptr, info.dtype, dims}) : 0;
     if (dtype != nullptr) *dtype = static_cast<std::int32_t>(info.dtype);
     if (rank != nullptr) *rank = static_cast<std::int32_t>(dims.size());
     if (size_bytes != nullptr) *size_bytes = bytes;

@@ -146,7 +146,7 @@ octet_status* octet_node_set_constant(octet_node* node, uint64_t index, int32_t 
     octet_node& target = required(node, "octet_node_set_constant", "node");
     const std::string port = target.input_label(index);
     ValueInfo info{checked_type(port, dtype), checked_dims(port, dims, rank, 0)};
-    const std::uint64_t bytes = checked_bytes(port, info.dtype, *info.dims);
+    const std::uint64_t bytes = core::checked_bytes(port, {nullptr, info.dtype, *info.dims});
     check_buffer(port, data, size_bytes, bytes);
     Bytes copy = copy_of(data, bytes);
     if (copy.empty()) copy.resize(1);  // a constant is told from a variable by its pointer

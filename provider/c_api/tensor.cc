@@ -1,7 +1,5 @@
 #include "provider/c_api/tensor.hpp"
 
-#include <algorithm>
-
 #include "provider/c_api/error.hpp"
 
 namespace octet::c_api {
@@ -30,17 +28,6 @@ Dims checked_dims(const std::string& port, const std::int64_t* dims, std::int32_
   for (std::int32_t d = 0; d < rank; ++d)
     if (dims[d] < least) refuse(port + " has the extent " + std::to_string(dims[d]) + " at axis " + std::to_string(d));
   return Dims(dims, dims + rank);
-}
-
-std::uint64_t checked_bytes(const std::string& port, DataType type, const Dims& dims) {
-  std::int64_t bits = core::bit_width(type);
-  bool empty = false;
-  for (const std::int64_t dim : dims) {
-    empty = empty || dim == 0;
-    if (__builtin_mul_overflow(bits, std::max<std::int64_t>(dim, 1), &bits))
-      refuse(port + " is larger than any memory");
-  }
-  return empty ? 0 : static_cast<std::uint64_t>(bits / 8 + (bits % 8 != 0));
 }
 
 void check_buffer(const std::string& port, const void* data, std::uint64_t size_bytes, std::uint64_t needed) {

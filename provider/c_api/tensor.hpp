@@ -7,7 +7,7 @@
 
 #include <octet/octet.hpp>
 
-#include "provider/core/op_def.hpp"
+#include "provider/core/infer.hpp"
 
 namespace octet::c_api {
 
@@ -25,9 +25,6 @@ DataType checked_type(const std::string& port, std::int32_t dtype);
 
 /// Copies the extents, each of which must be at least `least`.
 Dims checked_dims(const std::string& port, const std::int64_t* dims, std::int32_t rank, std::int64_t least);
-
-/// The size of a tensor. A zero extent does not excuse the others from having a product: kernels multiply some of them.
-std::uint64_t checked_bytes(const std::string& port, DataType type, const Dims& dims);
 
 /// Refuses a buffer that is smaller than needed, or null where bytes are needed.
 void check_buffer(const std::string& port, const void* data, std::uint64_t size_bytes, std::uint64_t needed);

@@ -6,8 +6,8 @@
 namespace octet::core {
 namespace {
 
-/// More elements than this cannot be addressed, whatever the type.
-constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max() / 16;
+/// More elements than this cannot be addressed; bits are counted of any type.
+constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max() / 64;
 
 std::string type_list(const std::vector<DataType>& types) {
   std::string text;
@@ -19,13 +19,13 @@ std::string type_list(const std::vector<DataType>& types) {
 }
 
 void check_extents(const InferContext& context, const std::string& label, const Shape& shape) {
-  std::int64_t elements = 1;
+  std::vector<std::int64_t> known;
   for (const Dim& dim : shape) {
     if (dim.value < -1) context.fail(label + " has the negative extent " + std::to_string(dim.value));
-    if (!dim.known()) continue;
-    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(dim.value, 1), &elements) || elements > kMostElements)
-      context.fail(label + " has shape " + to_string(shape) + ", more than memory can hold");
+    if (dim.known()) known.push_back(dim.value);
   }
+  if (!byte_count(DataType::uint8, known.data(), known.size()))
+    context.fail(label + " has shape " + to_string(shape) + ", more than memory can hold");
 }
 
 void check_number_of_inputs(const InferContext& context) {
@@ -213,6 +213,30 @@ void check_and_infer(InferContext& context, Purpose purpose) {
   op.infer(context);
   finish_outputs(context, bindings);
   if (purpose == Purpose::node && op.check_node != nullptr) op.check_node(context);
+}
+
+std::optional<std::size_t> byte_count(DataType type, const std::int64_t* dims, std::size_t rank) noexcept {
+  std::int64_t elements = 1;
+  bool empty = false;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (dims[d] < 0 || __builtin_mul_overflow(elements, std::max<std::int64_t>(dims[d], 1), &elements) ||
+        elements > kMostElements)
+      return std::nullopt;
+    empty = empty || dims[d] == 0;
+  }
+  return empty ? 0 : (static_cast<std::size_t>(elements) * static_cast<std::size_t>(bit_width(type)) + 7) / 8;
+}
+
+std::size_t checked_bytes(const std::string& label, const TensorView& tensor) {
+  std::string fault = "no extents";
+  if (tensor.rank == 0 || (tensor.rank > 0 && tensor.dims != nullptr)) {
+    const std::int64_t* const end = tensor.dims + tensor.rank;
+    if (const auto bytes = byte_count(tensor.dtype, tensor.dims, static_cast<std::size_t>(tensor.rank))) return *bytes;
+    const auto* negative = std::find_if(tensor.dims, end, [](std::int64_t dim) { return dim < 0; });
+    fault = negative != end ? "the negative extent " + std::to_string(*negative)
+                            : "shape " + to_string(Shape(tensor.dims, end)) + ", more than memory can hold";
+  }
+  throw Error(ErrorCode::invalid_argument, label + " has " + fault);
 }
 
 Dim element_count(const Shape& shape) {

@@ -97,6 +97,15 @@ std::string node_label(const OpDef& op, const std::string& node_name);
 /// With all inputs known, nothing is left unknown, and no fault of a shape or type is left undetected.
 void check_and_infer(InferContext& context, Purpose purpose = Purpose::node);
 
+// --- extents from outside -------------------------------------------------------------------------------------------
+
+/// Bytes of a tensor, 4-bit elements packed; nothing where an extent is negative, or where memory cannot hold what the
+/// others make. A zero extent does not excuse the rest from having a product: kernels multiply some of them.
+std::optional<std::size_t> byte_count(DataType type, const std::int64_t* dims, std::size_t rank) noexcept;
+
+/// The same; throws Error(invalid_argument) with "<label> has ..." where there is none.
+std::size_t checked_bytes(const std::string& label, const TensorView& tensor);
+
 // --- what the definitions share -------------------------------------------------------------------------------------
 
 /// The number of elements; not known where an extent that matters is not.

@@ -33,18 +33,6 @@ std::int64_t elements(const TensorView& view) {
   return count;
 }
 
-/// Extents must be usable before anything multiplies them: none negative, and the product of any of them in range.
-void check_extents(const std::string& who, const TensorView& view) {
-  const auto fail = [&](const std::string& text) { throw Error(ErrorCode::invalid_argument, who + text); };
-  if (view.rank < 0 || (view.rank > 0 && view.dims == nullptr)) fail(" has no extents");
-  std::int64_t bytes = 16;
-  for (std::int32_t d = 0; d < view.rank; ++d) {
-    if (view.dims[d] < 0) fail(" has the negative extent " + std::to_string(view.dims[d]));
-    if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(view.dims[d], 1), &bytes))
-      fail(" has more elements than memory can hold");
-  }
-}
-
 Node checked(const Node& node) {
   Node copy = node;
   if (copy.domain == "ai.onnx") copy.domain.clear();
@@ -81,7 +69,7 @@ OperatorState::OperatorState(const Node& given, const Options& options) : node_n
     const ValueInfo& value = node.inputs[i];
     if (value.constant != nullptr) {
       if (!value.dims) throw Error(ErrorCode::invalid_argument, label_ + ": a constant input needs extents");
-      check_extents(input_label(i), {value.constant, value.dtype, *value.dims});
+      checked_bytes(input_label(i), {value.constant, value.dtype, *value.dims});
     }
     inputs.push_back(type_and_shape(value));
   }
@@ -169,7 +157,7 @@ std::unique_ptr<const Plan> OperatorState::make_plan(const TensorView* views, st
   std::vector<TypeAndShape> inputs;
   std::vector<TensorInfo> infos;
   for (std::size_t i = 0; i < constants_.size(); ++i) {
-    if (views[i].present()) check_extents(input_label(i), views[i]);
+    if (views[i].present()) checked_bytes(input_label(i), views[i]);
     inputs.push_back(type_and_shape(views[i]));
     infos.push_back({views[i].dtype, {views[i].dims, views[i].dims + views[i].rank}});
   }
@@ -188,7 +176,7 @@ std::unique_ptr<const Plan> OperatorState::make_plan(const TensorView* views, st
     if (context.has_output(i)) {
       info.dtype = context.output(i).dtype;
       for (const Dim& dim : *context.output(i).shape) info.dims.push_back(dim.value);
-      check_extents(label_ + ": output '" + op_->outputs[std::min(i, op_->outputs.size() - 1)].name + "'",
+      checked_bytes(label_ + ": output '" + op_->outputs[std::min(i, op_->outputs.size() - 1)].name + "'",
                     {nullptr, info.dtype, info.dims});
     }
     outputs.push_back(std::move(info));

@@ -29,18 +29,6 @@ std::string Names::unused(const std::string& base) {
   return name;
 }
 
-std::size_t size_of(const TensorView& tensor, const std::string& what) {
-  if (tensor.rank < 0 || (tensor.rank > 0 && tensor.dims == nullptr)) fail(what + ": the tensor has no dims");
-  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / 64;
-  std::size_t count = 1;
-  for (std::int32_t d = 0; d < tensor.rank; ++d) {
-    if (tensor.dims[d] < 0) fail(what + ": the extent " + std::to_string(tensor.dims[d]) + " is negative");
-    if (__builtin_mul_overflow(count, static_cast<std::size_t>(tensor.dims[d]), &count) || count > kMost)
-      fail(what + ": the tensor has more elements than memory can hold");
-  }
-  return (count * static_cast<std::size_t>(core::bit_width(tensor.dtype)) + 7) / 8;
-}
-
 GraphState::GraphState() : id_(next_graph_id()) {}
 
 std::int64_t GraphState::opset(const std::string& domain) const {
@@ -92,7 +80,6 @@ using onnx_side::BuiltNode;
 using onnx_side::BuiltValue;
 using onnx_side::fail;
 using onnx_side::GraphState;
-using onnx_side::size_of;
 using onnx_side::Source;
 
 namespace {
@@ -100,7 +87,7 @@ namespace {
 core::Shape shape_of(const std::vector<GraphDim>& dims, const std::string& what) {
   core::Shape shape;
   for (const GraphDim& dim : dims) {
-    if (dim.value < -1) fail(what + ": the extent " + std::to_string(dim.value) + " is negative");
+    if (dim.value < -1) fail(what + " has the negative extent " + std::to_string(dim.value));
     if (dim.value >= 0 && !dim.symbol.empty()) fail(what + ": an extent is either a number or a symbol, not both");
     shape.push_back(dim.symbol.empty() ? core::Dim() : core::Dim::symbolic(dim.symbol));
     shape.back().value = dim.value;
@@ -152,7 +139,7 @@ GraphValue GraphBuilder::add_input(const std::string& name, DataType dtype, cons
 GraphValue GraphBuilder::add_constant(const TensorView& tensor, const std::string& name) {
   const std::string what = "constant '" + name + "'";
   check_type(tensor.dtype, what);
-  const std::size_t size = size_of(tensor, what);
+  const std::size_t size = core::checked_bytes(what, tensor);
   if (tensor.data == nullptr && size > 0) fail(what + " has no data");
   BuiltValue value;
   value.type.dtype = tensor.dtype;
@@ -179,7 +166,8 @@ std::vector<GraphValue> GraphBuilder::add_constants(const QuantizedLstmTensor& w
   for (std::size_t i = 0; i < 3; ++i) {
     const std::string what = "constant '" + names[i] + "'";
     state_->new_value_name(names[i], names[i], what);
-    if (size_of(tensors[i], what) != sizes[i]) fail(what + ": the weight has extents that do not fit its elements");
+    if (core::checked_bytes(what, tensors[i]) != sizes[i])
+      fail(what + ": the weight has extents that do not fit its elements");
   }
   std::vector<GraphValue> values;
   for (std::size_t i = 0; i < 3; ++i) values.push_back(add_constant(tensors[i], names[i]));

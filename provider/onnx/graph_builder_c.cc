@@ -97,7 +97,7 @@ int32_t octet_graph_builder_add_constant(octet_graph_builder* builder, const cha
     const octet::TensorView tensor(data, static_cast<octet::DataType>(dtype), extents);
     std::uint64_t& result = required(value, kFunction, "value");
     GraphBuilder& graph = required(builder, kFunction, "builder").graph;
-    const std::uint64_t needed = octet::onnx_side::size_of(tensor, "the constant");
+    const std::uint64_t needed = octet::core::checked_bytes("the constant", tensor);
     if (size_bytes != needed)
       refuse(std::string(kFunction) + ": 'data' has " + std::to_string(size_bytes) + " bytes, expected " +
              std::to_string(needed));

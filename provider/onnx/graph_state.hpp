@@ -65,9 +65,6 @@ class Names {
   std::unordered_map<std::string, std::size_t> next_;  ///< where to go on counting
 };
 
-/// Bytes of a dense tensor, 4-bit elements packed; fails where its extents make no sense.
-std::size_t size_of(const TensorView& tensor, const std::string& what);
-
 /// register_schemas(), once in the process, whichever thread comes first.
 void register_schemas_once();
 

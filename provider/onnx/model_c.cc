@@ -138,7 +138,7 @@ int32_t octet_graph_run_set_input(octet_graph_run* run, uint64_t index, int32_t 
     octet_graph_run::Input input{static_cast<octet::DataType>(dtype),
                                  array(dims, checked_rank(rank, kFunction), kFunction, "dims"), data};
     const std::string what = "input '" + run->model->inputs()[index].name + "'";
-    const std::uint64_t needed = octet::onnx_side::size_of({data, input.dtype, input.dims}, what);
+    const std::uint64_t needed = octet::core::checked_bytes(what, {data, input.dtype, input.dims});
     if (size_bytes < needed)
       refuse(what + " has " + std::to_string(size_bytes) + " bytes, expected " + std::to_string(needed));
     inputs[index] = std::move(input);

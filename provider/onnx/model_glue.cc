@@ -93,7 +93,9 @@ RunValue reshape(const GlueNode& node, const Inputs& inputs, Memory&) {
   }
   if (open != kNone) dims[open] = known == 0 ? 0 : static_cast<std::int64_t>(data.count() / known);
   if (open != kNone && known != 0 && data.count() % known == 0) known = data.count();
-  if (known != data.count()) fail(node, "data has shape " + to_string(data.dims) + ", which is no " + to_string(asked));
+  // Elements in the right number may still be none, with extents beside the 0 that no memory holds.
+  if (known != data.count() || !core::byte_count(data.dtype, dims.data(), dims.size()))
+    fail(node, "data has shape " + to_string(data.dims) + ", which is no " + to_string(asked));
   return reshaped(data, std::move(dims));
 }
 
@@ -220,14 +222,16 @@ RunValue gather(const GlueNode& node, const Inputs& inputs, Memory& memory) {
   const std::size_t outer = product(data.dims.begin(), data.dims.begin() + static_cast<std::ptrdiff_t>(axis));
   const std::size_t inner =
       product(data.dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, data.dims.end()) * element_size(node, data);
+  for (const std::int64_t index : indices)
+    if (index < -extent || index >= extent)
+      fail(node, "index " + std::to_string(index) + " is out of range for extent " + std::to_string(extent));
   RunValue result = made_value(memory, data.dtype, std::move(dims));
+  if (result.count() == 0) return result;
   unsigned char* to = writable(result);
   for (std::size_t o = 0; o < outer; ++o)
     for (const std::int64_t index : indices) {
-      if (index < -extent || index >= extent)
-        fail(node, "index " + std::to_string(index) + " is out of range for extent " + std::to_string(extent));
       const auto i = static_cast<std::size_t>(index < 0 ? index + extent : index);
-      if (inner > 0) std::memcpy(to, data.data + (o * static_cast<std::size_t>(extent) + i) * inner, inner);
+      std::memcpy(to, data.data + (o * static_cast<std::size_t>(extent) + i) * inner, inner);
       to += inner;
     }
   return result;
@@ -290,6 +294,7 @@ RunValue concat(const GlueNode& node, const Inputs& inputs, Memory& memory) {
   }
   const std::size_t outer = product(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
   RunValue result = made_value(memory, first.dtype, dims);
+  if (result.count() == 0) return result;
   unsigned char* to = writable(result);
   for (std::size_t o = 0; o < outer; ++o)
     for (const RunValue* part : inputs) {

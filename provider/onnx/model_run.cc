@@ -34,7 +34,7 @@ void check_input(const GraphValueInfo& declared, const TensorView& given, Symbol
   const std::string what = "input '" + declared.name + "'";
   if (given.dtype != declared.dtype)
     fail(what + " has type " + data_type_name(given.dtype) + ", expected " + data_type_name(declared.dtype));
-  if (size_of(given, what) > 0 && given.data == nullptr) fail(what + " has no data");
+  if (core::checked_bytes(what, given) > 0 && given.data == nullptr) fail(what + " has no data");
   if (!declared.dims) return;
   bool fits = static_cast<std::size_t>(given.rank) == declared.dims->size();
   for (std::size_t d = 0; fits && d < declared.dims->size(); ++d) {
@@ -90,7 +90,7 @@ std::size_t RunValue::bytes() const noexcept {
 
 RunValue made_value(Memory& memory, DataType dtype, std::vector<std::int64_t> dims) {
   RunValue value{dtype, std::move(dims)};
-  value.block = memory.take(size_of({nullptr, dtype, value.dims}, "a value"));
+  value.block = memory.take(core::checked_bytes("a value", {nullptr, dtype, value.dims}));
   value.data = value.block.get();
   return value;
 }

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "provider/core/op_def.hpp"
+#include "provider/core/infer.hpp"
 
 namespace octet::onnx_side {
 namespace {
@@ -102,12 +102,9 @@ std::ifstream Place::open(const fs::path& folder) const {
 
 std::uint64_t byte_count(const onnx::TensorProto& tensor) {
   const auto type = static_cast<DataType>(tensor.data_type());
-  auto bits = static_cast<std::uint64_t>(core::bit_width(type));
-  if (bits == 0) fail(tensor, std::string("has type ") + data_type_name(type));
-  for (const std::int64_t dim : tensor.dims())
-    if (dim < 0 || __builtin_mul_overflow(bits, static_cast<std::uint64_t>(dim), &bits) || bits > INT64_MAX - 7)
-      fail(tensor, "has impossible extents");
-  return (bits + 7) / 8;
+  if (core::bit_width(type) == 0) fail(tensor, std::string("has type ") + data_type_name(type));
+  return core::checked_bytes("tensor '" + tensor.name() + "'",
+                             {nullptr, type, tensor.dims().data(), tensor.dims_size()});
 }
 
 TensorData read_tensor(const onnx::TensorProto& tensor, const fs::path& directory) {

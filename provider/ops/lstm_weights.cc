@@ -26,14 +26,10 @@ std::string dims_text(const TensorView& tensor) {
 void check_weights(const char* name, const TensorView& weights, const char* expected) {
   if (weights.dtype != DataType::float32)
     fail(std::string("input '") + name + "' is " + data_type_name(weights.dtype) + ", expected float");
-  const bool fits = weights.rank == 3 && weights.dims != nullptr &&
-                    std::all_of(weights.dims, weights.dims + 3, [](std::int64_t n) { return n >= 0; });
-  if (!fits) fail(std::string("input '") + name + "' has shape " + dims_text(weights) + ", expected " + expected);
-  std::int64_t count = sizeof(float);
-  for (std::int32_t d = 0; d < weights.rank; ++d)
-    if (__builtin_mul_overflow(count, std::max<std::int64_t>(weights.dims[d], 1), &count))
-      fail(std::string("input '") + name + "' has more elements than memory can hold");
-  count = weights.dims[0] * weights.dims[1] * weights.dims[2];
+  const std::size_t bytes = core::checked_bytes(std::string("quantize_lstm_weights: input '") + name + "'", weights);
+  if (weights.rank != 3)
+    fail(std::string("input '") + name + "' has shape " + dims_text(weights) + ", expected " + expected);
+  const auto count = static_cast<std::int64_t>(bytes / sizeof(float));
   if (count > 0 && weights.data == nullptr) fail(std::string("input '") + name + "' has no data");
   for (std::int64_t i = 0; i < count; ++i)
     if (!core::is_weight(weights.as<const float>()[i]))

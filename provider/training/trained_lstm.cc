@@ -20,10 +20,8 @@ std::string text(const TensorView& tensor) {
 
 /// -1 where memory cannot hold so many floats.
 std::int64_t elements(std::initializer_list<std::int64_t> dims) {
-  std::int64_t bytes = sizeof(float);
-  for (const std::int64_t dim : dims)
-    if (dim < 0 || __builtin_mul_overflow(bytes, dim, &bytes)) return -1;
-  return bytes / static_cast<std::int64_t>(sizeof(float));
+  const auto bytes = byte_count(DataType::float32, dims.begin(), dims.size());
+  return bytes ? static_cast<std::int64_t>(*bytes / sizeof(float)) : -1;
 }
 
 bool is_bidirectional(const LstmDefinition& definition) {

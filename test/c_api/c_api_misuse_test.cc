@@ -1,4 +1,5 @@
 // The flat C interface: every wrong use is an error with a text and nothing else.
+#include <algorithm>
 #include <limits>
 #include <thread>
 
@@ -112,8 +113,63 @@ TEST(CApiMisuse, TensorsOfANode) {
                {b, "6 bytes", "at least 24"});
   expect_error(octet_node_set_constant(node, 1, OCTET_TYPE_INT8, dims.data(), 2, nullptr, 6), {b, "no data"});
   expect_error(octet_node_set_constant(node, 1, OCTET_TYPE_INT8, large.data(), 2, data, 6),
-               {b, "larger than any memory"});
-  expect_error(octet_node_set_constant(node, 1, OCTET_TYPE_INT8, large_but_empty.data(), 3, nullptr, 0), {b, "larger"});
+               {b, "more than memory can hold"});
+  expect_error(octet_node_set_constant(node, 1, OCTET_TYPE_INT8, large_but_empty.data(), 3, nullptr, 0),
+               {b, "more than memory"});
+  octet_node_release(node);
+}
+
+/// Shapes of up to 3 extents of every kind, through every function that takes extents.
+TEST(CApiMisuse, ExtentsAreCheckedBeforeTheyAreMultiplied) {
+  const std::int64_t extents[] = {
+      0, 1, 3, std::int64_t{1} << 31, std::int64_t{1} << 56, std::int64_t{1} << 62, INT64_MAX, -1, -2, INT64_MIN};
+  std::vector<Dims> shapes{{}};
+  for (std::size_t next = 0; shapes[next].size() < 3; ++next)
+    for (const std::int64_t extent : extents) {
+      shapes.push_back(shapes[next]);
+      shapes.back().push_back(extent);
+    }
+  const auto code = [](octet_status* status) {
+    const std::int32_t found = octet_status_code(status);
+    octet_status_release(status);
+    return found;
+  };
+  octet_node* const node = octet_node_create("", "MatMulInteger", 10, "");
+  const Product product(2, 3, 4);
+  octet_call* const call = product.call();
+  std::int32_t data[27] = {};
+  for (const Dims& dims : shapes) {
+    const auto rank = static_cast<std::int32_t>(dims.size());
+    double elements = 1;
+    for (const std::int64_t dim : dims) elements *= static_cast<double>(std::max<std::int64_t>(dim, 1));
+    const bool possible =
+        std::all_of(dims.begin(), dims.end(), [](std::int64_t dim) { return dim >= 0; }) && elements < 0x1p57;
+    const bool empty = std::count(dims.begin(), dims.end(), 0) > 0;
+    const std::int32_t expected = possible && (empty || elements <= 27) ? OCTET_OK : OCTET_INVALID_ARGUMENT;
+    std::string text;
+    for (const std::int64_t dim : dims) text += (text.empty() ? "" : ",") + std::to_string(dim);
+    SCOPED_TRACE("[" + text + "]");
+    EXPECT_EQ(code(octet_node_set_constant(node, 1, OCTET_TYPE_INT32, dims.data(), rank, data, sizeof data)), expected);
+    EXPECT_EQ(code(octet_call_set_input(call, 0, OCTET_TYPE_INT32, dims.data(), rank, data, sizeof data)), expected);
+    EXPECT_EQ(code(octet_call_copy_input(call, 0, OCTET_TYPE_INT32, dims.data(), rank, data, sizeof data)), expected);
+    EXPECT_EQ(code(octet_call_set_output(call, 0, OCTET_TYPE_INT32, dims.data(), rank, data, sizeof data)), expected);
+    // What a node says of an input is checked when all is known: by the operator, or by inference.
+    octet_node* const described = octet_node_create("", "MatMulInteger", 10, "");
+    octet_status_release(octet_node_set_input(described, 0, OCTET_TYPE_UINT8, dims.data(), rank));
+    octet_status_release(octet_node_set_input(described, 1, OCTET_TYPE_UINT8, nullptr, -1));
+    octet_operator_release(octet_operator_create(described));
+    octet_node_release(described);
+    std::uint64_t size = 0;
+    const std::string json = R"({"op_type": "MatMulInteger", "opset_version": 10, "inputs": [{"dtype": 2, "dims": [)" +
+                             text + R"(]}, {"dtype": 2}]})";
+    const std::int32_t inferred = code(octet_infer_json(json.c_str(), nullptr, &size));
+    EXPECT_EQ(inferred, possible && rank > 0 ? OCTET_OK : OCTET_INVALID_ARGUMENT);
+    if (rank == 3)
+      octet_dqip_release(octet_dqip_init(static_cast<std::uint64_t>(dims[0]), static_cast<std::uint64_t>(dims[1]),
+                                         static_cast<std::uint64_t>(dims[2]), OCTET_TYPE_FLOAT, OCTET_TYPE_FLOAT,
+                                         OCTET_TYPE_FLOAT, 1, 0, 0, 0));
+  }
+  octet_call_release(call);
   octet_node_release(node);
 }
 
@@ -191,7 +247,7 @@ TEST(CApiMisuse, TensorsOfACall) {
     expect_error(set(call, 0, OCTET_TYPE_UINT8, nullptr, 1000, target, 32), {a, "rank 1000"});
     expect_error(set(call, 0, OCTET_TYPE_UINT8, nullptr, 2, target, 32), {a, "'dims' is null"});
     expect_error(set(call, 0, OCTET_TYPE_UINT8, negative.data(), 2, target, 32), {a, "extent -1"});
-    expect_error(set(call, 0, OCTET_TYPE_UINT8, large.data(), 2, target, 32), {a, "larger than any memory"});
+    expect_error(set(call, 0, OCTET_TYPE_UINT8, large.data(), 2, target, 32), {a, "more than memory can hold"});
     expect_error(set(call, 0, OCTET_TYPE_UINT8, dims.data(), 2, target, 5), {a, "5 bytes", "at least 6"});
     expect_error(set(call, 4, OCTET_TYPE_UINT8, dims.data(), 2, target, 32), {"there is no input 4"});
     expect_error(set(call, std::uint64_t{1} << 63, OCTET_TYPE_UINT8, dims.data(), 2, target, 32),
@@ -203,7 +259,7 @@ TEST(CApiMisuse, TensorsOfACall) {
   expect_error(octet_call_set_output(call, 0, OCTET_TYPE_INT32, y_dims.data(), -1, target, 32), {y, "rank -1"});
   expect_error(octet_call_set_output(call, 0, OCTET_TYPE_INT32, nullptr, 2, target, 32), {y, "'dims' is null"});
   expect_error(octet_call_set_output(call, 0, OCTET_TYPE_INT32, negative.data(), 2, target, 32), {y, "extent -1"});
-  expect_error(octet_call_set_output(call, 0, OCTET_TYPE_INT32, large.data(), 2, target, 32), {y, "larger"});
+  expect_error(octet_call_set_output(call, 0, OCTET_TYPE_INT32, large.data(), 2, target, 32), {y, "more than memory"});
   expect_error(octet_call_set_output(call, 0, OCTET_TYPE_INT32, y_dims.data(), 2, target, 31), {y, "31 bytes", "32"});
   expect_error(octet_call_set_output(call, 0, OCTET_TYPE_INT32, y_dims.data(), 2, nullptr, 32), {y, "no data"});
   expect_error(octet_call_set_output(call, 1, OCTET_TYPE_INT32, y_dims.data(), 2, target, 32),

@@ -237,13 +237,13 @@ TEST(GraphBuilder, WrongUseIsAnErrorOfItsCallAndChangesNothing) {
 
   EXPECT_EQ(error_of([&] { graph.add_input("x", DataType::uint8, {}); }),
             "input 'x': the graph has a value 'x' already");
-  EXPECT_EQ(error_of([&] { graph.add_input("i", DataType::uint8, {-2}); }), "input 'i': the extent -2 is negative");
+  EXPECT_EQ(error_of([&] { graph.add_input("i", DataType::uint8, {-2}); }), "input 'i' has the negative extent -2");
   EXPECT_NE(error_of([&] { graph.add_input("i", DataType::string, {}); }).find("input 'i': type 8 (string)"),
             std::string::npos);
   EXPECT_NE(error_of([&] { graph.add_input("i", static_cast<DataType>(99), {}); }).find("type 99"), std::string::npos);
   EXPECT_EQ(error_of([&] { graph.add_constant({nullptr, DataType::uint8, {2}}, "c"); }), "constant 'c' has no data");
   EXPECT_EQ(error_of([&] { graph.add_constant({"", DataType::uint8, {-1}}, "c"); }),
-            "constant 'c': the extent -1 is negative");
+            "constant 'c' has the negative extent -1");
   EXPECT_NE(error_of([&] { graph.add_constant({"", DataType::uint8, {1L << 40, 1L << 40}}, "c"); }).find("memory"),
             std::string::npos);
   EXPECT_EQ(error_of([&] { graph.add_output(made.y); }), "output '': value 'y' is an output already");

@@ -122,7 +122,7 @@ TEST(Model, AnInputWithAnInitializerMayBeAbsent) {
   EXPECT_EQ(error_of([&] { model.run({}); }), "input 'x' is missing");
   EXPECT_EQ(error_of([&] { model.run({one[0], one[0], one[0]}); }), "there are 3 inputs, expected 2");
   EXPECT_EQ(error_of([&] { model.run({{nullptr, DataType::int64, {2}}}); }), "input 'x' has no data");
-  EXPECT_EQ(error_of([&] { model.run({{x, DataType::int64, {-2}}}); }), "input 'x': the extent -2 is negative");
+  EXPECT_EQ(error_of([&] { model.run({{x, DataType::int64, {-2}}}); }), "input 'x' has the negative extent -2");
 }
 
 TEST(Model, ConstantsAreReadFromTheFieldsOfTheirTypes) {
@@ -154,6 +154,50 @@ TEST(Model, WhatCannotRunIsNamed) {
   EXPECT_EQ(
       error("g (uint8[2] x, float s) => (float[2] y) { [q] y = com.microsoft.QLinearSigmoid (x, s) }").substr(0, 2),
       "1 ");
+}
+
+/// Extents of every kind in every place, through every operator of layout: a result or an Error, at once.
+TEST(Model, ExtentsAreCheckedBeforeTheyAreMultiplied) {
+  const char* const nodes[] = {"y = Transpose (x)",
+                               "y = Slice (x, zero, zero)",
+                               "y = Slice (x, zero, one, zero, back)",
+                               "y = Gather <axis = 1> (x, zero)",
+                               "y = Gather <axis = 0> (x, none)",
+                               "y = Concat <axis = 0> (x, x)",
+                               "y = Concat <axis = 1> (x, x)",
+                               "y = Cast <to = 6> (x)",
+                               "y = Shape (x)",
+                               "y = Squeeze (x)",
+                               "y = Unsqueeze (x, zero)",
+                               "y = Reshape (x, huge)",
+                               "y = Reshape (x, flat)"};
+  std::vector<std::int64_t> extents{
+      0, 1, 3, std::int64_t{1} << 31, std::int64_t{1} << 56, std::int64_t{1} << 62, INT64_MAX, -1, INT64_MIN};
+  const std::uint8_t x[27] = {};
+  for (const std::string node : nodes) {
+    const Model model = loaded(
+        "g (uint8[A,B,C] x) => (int32[D] y)\n<int64[1] zero = {0}, int64[1] one = {1}, "
+        "int64[1] back = {-1}, int64[0] none = {}, int64[1] flat = {-1}, "
+        "int64[3] huge = {0, 4611686018427387904, 4}>\n{ " +
+        node + " }");
+    for (const std::int64_t a : extents)
+      for (const std::int64_t b : extents)
+        for (const std::int64_t c : extents) {
+          const std::vector<std::int64_t> dims{a, b, c};
+          double product = 1;
+          for (const std::int64_t dim : dims) product *= static_cast<double>(std::max<std::int64_t>(dim, 1));
+          const bool possible = a >= 0 && b >= 0 && c >= 0 && product < 0x1p57;
+          if (possible && a * b * c > 27) continue;  // there is no such memory here
+          bool refused = false;
+          try {
+            model.run({{x, DataType::uint8, dims}});
+          } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+            refused = true;
+          }
+          EXPECT_TRUE(possible || refused) << node << " of " << a << "," << b << "," << c;
+        }
+  }
 }
 
 TEST(Model, EmptyTensorsRun) {

@@ -267,8 +267,8 @@ TEST(Inference, SumOfExtentsThatOverflows) {
   const OpDef& op = *find_op("com.microsoft", "QLinearConcat", 1);
   const Attributes attributes{{"axis", std::int64_t{0}}};
   std::vector<TypeAndShape> inputs{parse("float[]"), parse("uint8[]")};
-  for (int i = 0; i < 20; ++i)
-    for (const char* text : {"uint8[576460752303423487]", "float[]", "uint8[]"}) inputs.push_back(parse(text));
+  for (int i = 0; i < 80; ++i)
+    for (const char* text : {"uint8[144115188075855871]", "float[]", "uint8[]"}) inputs.push_back(parse(text));
   const std::string error = error_of(InferContext(op, "cat", attributes, inputs, {}));
   EXPECT_EQ(error.find("QLinearConcat 'cat': input 'inputs["), 0U) << error;
   EXPECT_NE(error.find("longer than memory can hold"), std::string::npos) << error;
