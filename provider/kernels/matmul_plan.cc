@@ -196,9 +196,8 @@ MatMulPlan::Grid MatMulPlan::cut(const Call& call) const {
   };
   Grid grid;
   grid.batches = limited(wanted, shape_.batch);
-  grid.columns = limited((wanted + grid.batches - 1) / grid.batches, (shape_.n + kColumnBlock - 1) / kColumnBlock);
-  const std::size_t so_far = grid.batches * grid.columns;
-  grid.rows = limited((wanted + so_far - 1) / so_far, (shape_.m + 31) / 32);
+  grid.columns = limited(wanted / grid.batches, (shape_.n + kColumnBlock - 1) / kColumnBlock);
+  grid.rows = limited(wanted / (grid.batches * grid.columns), (shape_.m + 31) / 32);
   return grid;
 }
 

@@ -1,0 +1,52 @@
+// Products: how their work is cut.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <octet/octet.hpp>
+
+namespace octet::test {
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+Node product_node() {
+  Node node;
+  node.op_type = "MatMulInteger";
+  node.domain = "";
+  node.opset_version = 10;
+  node.inputs = {{DataType::uint8}, {DataType::int8}};
+  return node;
+}
+
+/// Runs all tasks in turn, and keeps the greatest count of one call.
+void keep_most(void* most, std::size_t count, Call::Task task, void* argument) {
+  auto& parts = *static_cast<std::size_t*>(most);
+  parts = std::max(parts, count);
+  for (std::size_t i = 0; i < count; ++i) task(argument, i);
+}
+
+// The caller's number of threads bounds those that work at the same time (octet::Call).
+TEST(MatMul, IsCutIntoNoMorePartsThanThreads) {
+  const Operator product(product_node());
+  std::size_t most_of_all = 0;
+  for (const std::int64_t batch : {1, 2, 3, 5, 7})
+    for (const std::int64_t m : {1, 31, 33, 100, 200})
+      for (const std::int64_t n : {1, 64, 65, 192, 300}) {
+        const Dims a_dims{batch, m, 16}, b_dims{batch, 16, n}, y_dims{batch, m, n};
+        const std::vector<std::uint8_t> a(static_cast<std::size_t>(batch * m * 16), 1);
+        const std::vector<std::int8_t> b(static_cast<std::size_t>(batch * 16 * n), 1);
+        std::vector<std::int32_t> y(static_cast<std::size_t>(batch * m * n));
+        for (std::int32_t threads = 1; threads <= 8; ++threads) {
+          std::size_t most = 0;
+          const Call call{keep_most, &most, threads, 0};
+          product.run({{a.data(), DataType::uint8, a_dims}, {b.data(), DataType::int8, b_dims}},
+                      {{y.data(), DataType::int32, y_dims}}, call);
+          EXPECT_LE(most, static_cast<std::size_t>(threads)) << batch << " of " << m << " x " << n;
+          most_of_all = std::max(most_of_all, most);
+        }
+      }
+  EXPECT_EQ(most_of_all, 8U);
+}
+
+}  // namespace
+}  // namespace octet::test
