@@ -141,7 +141,8 @@ struct Node {
 
 /// How an operator is to run. Numbers never depend on threads, nor on the backend where the accuracy is "exact".
 struct Options {
-  /// Threads that one run may use where the caller lends no parallel_for: 1 (the default) starts none.
+  /// Threads that one run may use where the caller lends no parallel_for, 1 to 1024: 1 (the default) starts none, and
+  /// none uses more than there are processors.
   std::int32_t threads = 1;
   /// "auto", or one of "onednn", "vector", "eigen" to allow nothing else (an error where that one cannot do it).
   std::string backend = "auto";

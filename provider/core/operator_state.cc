@@ -40,9 +40,12 @@ Node checked(const Node& node) {
   return copy;
 }
 
+constexpr std::int32_t kMostThreads = 1024;
+
 void check_options(const std::string& label, const Options& options) {
   const auto fail = [&](const std::string& text) { throw Error(ErrorCode::invalid_argument, label + ": " + text); };
-  if (options.threads < 1) fail("option 'threads' is " + std::to_string(options.threads) + ", expected at least 1");
+  if (options.threads < 1 || options.threads > kMostThreads)
+    fail("option 'threads' is " + std::to_string(options.threads) + ", expected 1 to " + std::to_string(kMostThreads));
   if (options.backend != "auto" && options.backend != "onednn" && options.backend != "vector" &&
       options.backend != "eigen")
     fail("option 'backend' is '" + options.backend + "', expected auto, onednn, vector or eigen");

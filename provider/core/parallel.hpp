@@ -14,7 +14,7 @@ namespace octet::core {
 inline int threads_of(const Call& call) noexcept { return std::max(1, call.threads); }
 
 /// `call` as it is; where it lends no threads and `threads`, which must outlive the result, is more than 1, one that
-/// opens so many of its own.
+/// opens so many of its own, but no more than there are processors.
 Call with_own_threads(const Call& call, const std::int32_t& threads) noexcept;
 
 /// function(i) for every i in [0, count), on the threads that the caller lends. The first exception is rethrown here.

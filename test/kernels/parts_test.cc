@@ -1,8 +1,13 @@
-// Products: how their work is cut.
+// How work is cut, and on how many threads it runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
 #include <octet/octet.hpp>
+#include <set>
+#include <thread>
+
+#include "provider/core/parallel.hpp"
 
 namespace octet::test {
 namespace {
@@ -46,6 +51,21 @@ TEST(MatMul, IsCutIntoNoMorePartsThanThreads) {
         }
       }
   EXPECT_EQ(most_of_all, 8U);
+}
+
+// Not even where more are asked for than the system gives a process: libgomp would end it.
+TEST(Parallel, OurOwnThreadsAreNoMoreThanProcessors) {
+  const std::int32_t many = 100000;
+  const Call call = core::with_own_threads({}, many);
+  const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
+  EXPECT_EQ(static_cast<std::size_t>(core::threads_of(call)), processors);
+  std::mutex mutex;
+  std::set<std::thread::id> workers;
+  core::parallel_for(call, 10000, [&](std::size_t) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    workers.insert(std::this_thread::get_id());
+  });
+  EXPECT_LE(workers.size(), processors);
 }
 
 }  // namespace
