@@ -6,7 +6,6 @@ import argparse
 import os
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,9 +16,9 @@ def the_wheel() -> Path:
     return wheel
 
 
-def make_environment(folder: Path, constraints: Path, extras: str) -> Path:
-    """The environment's Python; the versions of its packages are those of the constraints."""
-    venv.create(folder, clear=True, with_pip=True)
+def make_environment(base: Path, folder: Path, constraints: Path, extras: str) -> Path:
+    """The environment's Python, of the kind of `base`; the versions of its packages are those of the constraints."""
+    subprocess.run([base, "-m", "venv", "--clear", folder], check=True)
     python = folder / "bin" / "python"
     pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     wheel = f"{the_wheel()}[{extras}]" if extras else str(the_wheel())
@@ -31,12 +30,13 @@ def make_environment(folder: Path, constraints: Path, extras: str) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", type=Path, default=Path(sys.executable), help="that of the environment")
     parser.add_argument("--folder", type=Path, required=True, help="of the environment; its content is replaced")
     parser.add_argument("--constraints", type=Path, required=True)
     parser.add_argument("--extras", default="")
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
-    python = make_environment(arguments.folder, arguments.constraints, arguments.extras)
+    python = make_environment(arguments.python, arguments.folder, arguments.constraints, arguments.extras)
     # What the process would find of this build, it is not to find.
     hidden = ("LD_LIBRARY_PATH", "PYTHONPATH")
     environment = {k: v for k, v in os.environ.items() if k not in hidden and not k.startswith("OCTET_")}

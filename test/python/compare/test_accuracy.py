@@ -218,6 +218,21 @@ def test_a_fault_in_one_model_leaves_the_others(
     assert "in is_at_fault" in capfd.readouterr().err
 
 
+def test_outputs_that_tell_nothing_are_told(compare: Compare, tmp_path: Path) -> None:
+    """Masks are generated as ones, since a transformer makes NaN of a row that is masked throughout."""
+    inputs = [helper.make_tensor_value_info("attention_mask", TensorProto.INT64, [3])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])]
+    nodes = [
+        helper.make_node("Cast", ["attention_mask"], ["m"], to=TensorProto.FLOAT),
+        helper.make_node("Div", ["m", "m"], ["y"]),
+    ]
+    path = save(tmp_path / "masked.onnx", nodes, inputs, outputs, {})
+    assert "finite" not in str(compare(path)[1]["models"][0]["notes"])
+    status, report = compare(path, "--range", "attention_mask=0:0", "--batches", "1")
+    assert status == 0
+    assert "output 'y' of seed 7 is finite nowhere: other inputs would tell more" in report["models"][0]["notes"]
+
+
 def test_models_without_quantized_nodes(compare: Compare, tmp_path: Path) -> None:
     """They pass, since nothing differs, and the report says that Octet has no part in it."""
     info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy"]

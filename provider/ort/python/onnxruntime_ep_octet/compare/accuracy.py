@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .. import library
 from .cases import Array
 from .judge import Judge, NoVerdict
@@ -82,6 +84,8 @@ def _add_output(
         output.status, output.note = standing(found, expected, place, tolerances)
         output.measure = measure(found, expected)
         output.verdict = None if truth is None else verdict(truth, found, expected)
+        if expected.size and not np.isfinite(expected.astype(np.float64)).any():
+            result.remark(f"output '{name}' of {batch.source} is finite nowhere: other inputs would tell more")
     if output.status == DIFFERENT:
         worst = f"by up to {output.measure.max_abs:.3g}" if output.measure else output.note
         result.fail(f"output '{name}' of {batch.source} differs {worst}")

@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="of generated contents (the baseline's, or drawn and told in the report)")  # fmt: skip
     inputs.add_argument("--dim", type=_dim, action="append", default=[], metavar="NAME=N", help="a symbolic extent (1)")
     inputs.add_argument("--range", type=_range, action="append", default=[], metavar="INPUT=LOW:HIGH",
-                        help="of generated contents (floats -1:1, 8 bits all, other integers 0:1)")  # fmt: skip
+                        help="of generated contents (floats -1:1, 8 bits all, other integers 0:1, masks 1:1)")  # fmt: skip
     accuracy = parser.add_argument_group("accuracy")
     accuracy.add_argument(
         "--level", choices=["basic", "all"], default="basic", help="of onnxruntime's optimizer (basic)"

@@ -201,7 +201,7 @@ def _drawn(
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
     try:
         with np.errstate(over="raise"):
-            return _filled(generator, shape, dtype, ranges.get(value.name))
+            return _filled(generator, shape, dtype, ranges.get(value.name) or _usual_range(value.name, dtype))
     except (ArithmeticError, MemoryError, ValueError) as error:  # too many elements, or outside of the type
         raise BadArgument(f"input '{value.name}' of {dtype.name}{shape} cannot be generated: {error}") from None
 
@@ -218,19 +218,25 @@ def _unnamed(name: str) -> int:
     raise BadArgument(f"input '{name}' has an extent without a name: give inputs with --inputs")
 
 
+def _usual_range(name: str, dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype.kind not in "iu":
+        return -1.0, 1.0
+    if dtype.itemsize == 1:
+        return np.iinfo(dtype).min, np.iinfo(dtype).max
+    # Indices, or masks: where everything is masked, transformers give NaN.
+    return (1, 1) if "mask" in name.lower() else (0, 1)
+
+
 def _filled(
-    generator: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any], limits: tuple[float, float] | None
+    generator: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any], limits: tuple[float, float]
 ) -> Array:
+    low, high = limits
     if dtype == np.bool_:
         return generator.integers(0, 2, shape).astype(dtype)
     if dtype.kind in "iu":
-        # 8 bits in full; wider integers are indices or masks more often than not.
-        full = np.iinfo(dtype) if dtype.itemsize == 1 else None
-        low, high = limits or ((full.min, full.max) if full else (0, 1))
         return generator.integers(math.ceil(low), math.floor(high), shape, dtype, endpoint=True)
     if dtype == np.object_:
         raise BadArgument("inputs of text cannot be generated: give them with --inputs")
-    low, high = limits or (-1.0, 1.0)
     return generator.uniform(low, high, shape).astype(dtype)
 
 
