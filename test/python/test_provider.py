@@ -1,6 +1,7 @@
 """The installed package with an onnxruntime that knows nothing of it."""
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -12,6 +13,9 @@ import onnxruntime as ort
 import onnxruntime_ep_octet as octet
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+
+
+README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 def product_model() -> onnx.ModelProto:
@@ -169,3 +173,27 @@ import onnxruntime_ep_octet as octet
 octet.session(sys.argv[1], min_coverage=1)
 """
     run_python(code, str(model))
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_quick_starts_of_the_readme(index: int, tmp_path: Path) -> None:
+    fragments = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.S | re.M)
+    assert len(fragments) == 2
+    onnx.save(product_model(), tmp_path / "model.int8.onnx")
+    code = fragments[index].replace("build/release/libonnxruntime_ep_octet.so", octet.get_library_path())
+    code += "\nassert session.get_providers()[0] == 'OctetExecutionProvider'"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
+def test_the_readme_has_all_options_and_their_defaults() -> None:
+    """As the plugin knows them; a session takes each default that is a value."""
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \| `(\w+)` \|$", README.read_text(), re.M)
+    with pytest.raises(Exception, match="known are ") as failure:
+        octet.session(product_model(), colour="blue")
+    known = re.search(r"known are ([\w, ]+)", str(failure.value))[1].split(", ")  # type: ignore[index]
+    assert sorted(name for name, _, _ in rows) == sorted(known)
+    assert all(variable == f"OCTET_{name.upper()}" for name, _, variable in rows)
+    defaults = {name: value[1] for name, text, _ in rows if (value := re.match("`(\\w+)`", text))}
+    assert set(known) - set(defaults) == {"report", "warmup"}
+    octet.session(product_model(), **defaults)
+    assert set(re.findall(r"\w+", octet.session.__doc__.split("provider's:")[1].split("(README")[0])) == set(known)  # type: ignore[union-attr]

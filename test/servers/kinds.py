@@ -83,7 +83,6 @@ def launch_ray(folder: Path, port: int, setting: Setting) -> Launch:
     settings = yaml.safe_load((folder / "serve.yaml").read_text())
     settings["http_options"]["port"] = port
     (application,) = settings["applications"]
-    application["args"]["folder"] = str(folder)
     application["deployments"][0]["num_replicas"] = setting.workers
     application["deployments"][0]["ray_actor_options"]["num_cpus"] = setting.threads
     (folder / "serve.yaml").write_text(yaml.safe_dump(settings))

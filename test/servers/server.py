@@ -14,8 +14,9 @@ from pathlib import Path
 from types import TracebackType
 
 import psutil
-from kinds import EXAMPLES, OF_THE_EXAMPLES, Kind, Setting, free_ports
+from kinds import EXAMPLES, OF_THE_EXAMPLES, Kind, Setting, encode, free_ports
 
+JSON = {"Content-Type": "application/json"}
 START_SECONDS, LOG_SECONDS, STOP_SECONDS = 300, 60, 15
 
 
@@ -83,7 +84,7 @@ class Server:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def ask(self, connection: http.client.HTTPConnection, body: bytes) -> dict:
-        connection.request("POST", self.kind.path, body, {"Content-Type": "application/json"})
+        connection.request("POST", self.kind.path, body, JSON)
         response = connection.getresponse()
         content = response.read()
         assert response.status == 200, f"{response.status}: {content[:2000]!r}"
@@ -108,13 +109,23 @@ class Server:
             self._processes()
             if self._process.poll() is not None:
                 raise AssertionError(f"the server ended with {self._process.returncode}:\n{self.log()[-8000:]}")
-            try:
-                if self.get(self.kind.ready) == 200:
-                    return
-            except OSError:
-                pass
+            if self._is_ready():
+                return
             time.sleep(0.2)
         raise AssertionError(f"the server is not ready after {START_SECONDS} s:\n{self.log()[-8000:]}")
+
+    def _is_ready(self) -> bool:
+        """By its own word, and by an answer: a proxy may be there before what stands behind it."""
+        connection = self.connect()
+        try:
+            if self.get(self.kind.ready) != 200:
+                return False
+            connection.request("POST", self.kind.path, encode(self.kind.request(["ready", "or not"])), JSON)
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
 
     def _stop(self) -> None:
         """As a user does, by an interrupt; what is left of its processes then is killed."""

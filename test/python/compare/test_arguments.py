@@ -161,7 +161,8 @@ sys.exit(main(["model.onnx"]))
     assert package in done.stderr and "pip install 'onnxruntime-ep-octet[compare]'" in done.stderr
 
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "ci"
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples" / "ci"
 
 
 def commands(value: object) -> list[str]:
@@ -186,3 +187,12 @@ def test_workflow_files_call_the_program_rightly(
     assert main(on_models.replace("models/*.onnx", "models/product.onnx").split()[1:]) == 0
     assert Path("octet.json").is_file() and Path("octet.xml").is_file() and Path("octet.html").is_file()
     assert main([*on_operators.split()[1:], "--time-limit", "0"]) == 2  # nothing reached
+
+
+def test_the_readme_calls_the_program_rightly(compare: Compare, product: Path) -> None:
+    lines = [line.split("#")[0] for line in (ROOT / "README.md").read_text().splitlines()]
+    on_models, on_operators = (line.split()[1:] for line in lines if line.startswith("octet-compare "))
+    assert on_models[0] == "MODEL..."
+    assert compare(product, *on_models[1:])[0] == 0
+    assert Path("report.html").is_file()
+    assert compare(*on_operators, "--time-limit", "0")[0] == 2  # nothing reached
