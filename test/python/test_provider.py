@@ -196,4 +196,5 @@ def test_the_readme_has_all_options_and_their_defaults() -> None:
     defaults = {name: value[1] for name, text, _ in rows if (value := re.match("`(\\w+)`", text))}
     assert set(known) - set(defaults) == {"report", "warmup"}
     octet.session(product_model(), **defaults)
-    assert set(re.findall(r"\w+", octet.session.__doc__.split("provider's:")[1].split("(README")[0])) == set(known)  # type: ignore[union-attr]
+    (listed,) = re.findall(r"are the provider's: ([\w,\s]+) \(README", octet.session.__doc__ or "")
+    assert set(re.findall(r"\w+", listed)) == set(known)

@@ -82,7 +82,11 @@ def nested(tmp_path: Path) -> Path:
     quantize = helper.make_node("QuantizeLinear", ["x", "half"], ["q"])
     back = helper.make_node("DequantizeLinear", ["q", "half"], ["f"], name="lstm")
     otherwise = helper.make_graph([quantize, back], "else", [], floats[1:], [half])
-    ports = [value("i", TensorProto.INT64, []), value("on", TensorProto.BOOL, []), value("a", TensorProto.UINT8, [2, 2])]
+    ports = [
+        value("i", TensorProto.INT64, []),
+        value("on", TensorProto.BOOL, []),
+        value("a", TensorProto.UINT8, [2, 2]),
+    ]
     loop = [
         helper.make_node("MatMulInteger", ["a", "a"], ["sums"], name="product"),
         helper.make_node("Cast", ["sums"], ["low"], to=TensorProto.UINT8),

@@ -137,7 +137,8 @@ def test_inputs_that_cannot_be_generated(compare: Compare, tmp_path: Path, capsy
         info = [helper.make_tensor_value_info(port, kind, shape) for port in ("x", "y")]
         path = save(tmp_path / f"{name}.onnx", [node], info[:1], info[1:], {})
         assert compare(path)[0] == 3
-        assert "--inputs" in capsys.readouterr().err
+        errors = capsys.readouterr().err
+        assert f"error: {name}: " in errors and "--inputs" in errors
 
 
 def test_a_fault_of_the_program_is_not_called_a_difference(
@@ -147,7 +148,9 @@ def test_a_fault_of_the_program_is_not_called_a_difference(
     assert compare(lstm, *LSTM_DIMS)[0] == 2
 
 
-@pytest.mark.parametrize("package", ["rich", "yaml", "onnx", "jinja2", "jsonschema", "junitparser", "matplotlib", "onnxruntime"])
+@pytest.mark.parametrize(
+    "package", ["rich", "yaml", "onnx", "jinja2", "jsonschema", "junitparser", "matplotlib", "onnxruntime"]
+)
 def test_a_missing_package_is_named(package: str) -> None:
     code = f"""
 import sys

@@ -82,7 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="ONNX files")
     tables = parser.add_argument_group("operators")
     tables.add_argument("--operators", action="store_true", help="all operators of Octet over their case tables")
-    tables.add_argument("--cases", type=_number(int, 0), default=10, metavar="N", help="of each group of a table, 0: all (10)")
+    tables.add_argument(
+        "--cases", type=_number(int, 0), default=10, metavar="N", help="of each group of a table, 0: all (10)"
+    )
     tables.add_argument(
         "--only", default="*", metavar="PATTERN", help="cases of these names, like 'com.microsoft.QGemm/*'"
     )

@@ -184,7 +184,10 @@ def generated_batch(
 ) -> Batch:
     """Contents drawn from types, shapes and ranges."""
     generator = np.random.default_rng(seed)
-    feeds = {value.name: _drawn(value, generator, dims, ranges) for value in model.inputs()}
+    try:
+        feeds = {value.name: _drawn(value, generator, dims, ranges) for value in model.inputs()}
+    except BadArgument as error:
+        raise BadArgument(f"{model.name}: {error}") from None
     return Batch(f"seed {seed}", feeds)
 
 

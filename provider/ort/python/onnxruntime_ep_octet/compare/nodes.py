@@ -242,7 +242,7 @@ class _Nested:
 
 def _is_supported(node: onnx.NodeProto) -> bool:
     domain = "" if node.domain == "ai.onnx" else node.domain
-    return any((definition["domain"], definition["name"]) == (domain, node.op_type) for definition in library.operators())
+    return any((known["domain"], known["name"]) == (domain, node.op_type) for known in library.operators())
 
 
 def _single(

@@ -20,7 +20,17 @@ from . import reports, terminal
 from .accuracy import compare_model
 from .arguments import parse
 from .baseline import compare_with_baseline, read_baseline
-from .models import BadArgument, Batch, CannotRun, Model, check_names, generated_batch, load_model, model_names, read_batch
+from .models import (
+    BadArgument,
+    Batch,
+    CannotRun,
+    Model,
+    check_names,
+    generated_batch,
+    load_model,
+    model_names,
+    read_batch,
+)
 from .nodes import compare_nodes
 from .operators import Selection, compare_operators
 from .results import BAD_ARGUMENTS, EXIT_STATUS, NOT_RUN, ModelResult, Report, environment
