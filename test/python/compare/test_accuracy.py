@@ -45,6 +45,9 @@ def test_differences_are_told_judged_and_saved(compare: Compare, lstm: Path, tmp
     assert node["as_defined"] is True
     assert node["backend"] and node["implementation"]
     assert node["verdict"]["nearer"] == "octet"
+    assert model["problems"][-1].startswith(
+        f"node lstm: com.microsoft.DynamicQuantizeLSTM hidden_size=8, {node['backend']} {node['implementation']} differs"
+    )
     # What was saved shows the difference by itself, with the inputs that were saved with it.
     saved = Path(model["saved"])
     status, again = compare(saved, "--inputs", saved.parent / "test_data_set_0")

@@ -57,7 +57,7 @@ def compare_nodes(
     result.nodes += nodes.values()
     for node in result.nodes:
         if node.status == DIFFERENT:
-            result.fail(f"node '{node.name}' ({node.operator}) differs by up to {node.max_abs:.3g}")
+            result.fail(f"node {node} differs by up to {node.max_abs:.3g}")
     if first is not None:
         save_difference(result, folder, first[1].name, first[1].proto, first[2])
     nested.remark_on(result, nodes)

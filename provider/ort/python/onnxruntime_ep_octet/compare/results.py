@@ -76,6 +76,10 @@ class NodeResult:
     refusal: str = ""  # what onnxruntime said instead of a result: then the definition took its place
     note: str = ""
 
+    def __str__(self) -> str:
+        attributes = "".join(f" {name}={value}" for name, value in self.attributes.items())
+        return f"{self.name}: {self.operator}{attributes}, {self.backend} {self.implementation}"
+
 
 @dataclass
 class Timing:

@@ -89,11 +89,7 @@ def _show_nodes(model: ModelResult, console: Console) -> None:
     first = next((node for node in model.nodes if node.status == DIFFERENT), None)
     if first:
         nearer = f"; nearer to the definition: {first.verdict.nearer}" if first.verdict else ""
-        _line(
-            console,
-            f"  first differing node: {escape(first.name)}, {first.operator} {escape(str(first.attributes))},"
-            f" {first.backend} {escape(first.implementation)}{nearer}",
-        )
+        _line(console, f"  first differing node: {escape(str(first))}{nearer}")
     for note in sorted({node.note for node in model.nodes if node.status == KNOWN}):
         _line(console, f"  known difference: {escape(note)}", style="dim")
 
