@@ -107,6 +107,27 @@ def test_nodes_of_subgraphs_that_are_not_compared_are_told(
     assert model["notes"] == ["4 of 4 nodes in subgraphs are not compared by themselves: that takes the judge"]
 
 
+def test_nodes_of_functions(compare: Compare, product: Path) -> None:
+    """They are nodes like all others, for the judge too."""
+    model = onnx.load(product)
+    graph, opsets = model.graph, list(model.opset_import)
+    scale = helper.make_node("Constant", [], ["w_scale"], value=numpy_helper.from_array(np.float32(0.02)))
+    function = helper.make_function("mine", "Linear", ["x", "w"], ["y"], [scale, *graph.node], opsets)
+    del graph.node[:]
+    graph.node.append(helper.make_node("Linear", ["x", "w"], ["y"], name="linear", domain="mine"))
+    model.functions.append(function)
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    onnx.save(model, product)
+    status, report = compare(product, "--per-node")
+    (found,) = report["models"]
+    assert (status, found["notes"]) == (0, [])
+    assert [(node["operator"], node["status"]) for node in found["nodes"]] == [
+        ("DynamicQuantizeLinear", "equal"),
+        ("MatMulInteger", "equal"),
+    ]
+    assert {output["verdict"]["nearer"] for output in found["outputs"]} == {"both alike"}
+
+
 def test_each_node_meets_every_batch(compare: Compare, lstm: Path, tmp_path: Path) -> None:
     """Of zeros both sides make the same; only the second batch shows the difference, and is saved."""
     arrays = [np.zeros((5, 3, 6), np.float32), np.random.default_rng(5).normal(size=(4, 3, 6)).astype(np.float32)]

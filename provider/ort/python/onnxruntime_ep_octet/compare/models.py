@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.inliner
 from onnx import helper, numpy_helper
 
 from .cases import Array
@@ -30,7 +31,7 @@ class BadArgument(Exception):
 @dataclass(frozen=True)
 class Model:
     name: str
-    proto: onnx.ModelProto
+    proto: onnx.ModelProto  # without functions of its own
     path: Path | None = None
 
     @property
@@ -99,7 +100,10 @@ def load_model(path: Path, name: str = "") -> Model:
     except UnicodeEncodeError:
         raise CannotRun(f"{path}: the file's name is not UTF-8, which onnxruntime asks for") from None
     try:
-        return Model(name or path.stem, onnx.load(path), path)
+        proto = onnx.load(path)
+        if proto.functions:  # as onnxruntime does, so that their nodes are nodes of the graph
+            proto = onnx.inliner.inline_local_functions(proto)
+        return Model(name or path.stem, proto, path)
     except Exception as error:  # onnx and protobuf have many
         raise CannotRun(f"{path}: {error}") from None
 
