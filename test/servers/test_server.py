@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kinds import EXAMPLES, OF_THE_EXAMPLES, Kind, Setting
-from load import Question, ask_each_once, ask_for
+from load import CLIENTS, Question, ask_each_once, ask_for
 from server import Server
 
 LOAD_SECONDS = float(os.environ.get("OCTET_SERVER_SECONDS", "10"))
@@ -26,8 +26,9 @@ Offline = Callable[[Setting, list[list[str]]], list[np.ndarray]]
 
 
 def settings_to_try() -> list[Setting]:
-    """The ways of using all cores: a worker for each, or one worker whose threads wait asleep or awake."""
-    cores = len(os.sched_getaffinity(0))
+    """The ways of using the cores that the clients can keep busy: a worker for each, or one worker whose threads wait
+    asleep or awake."""
+    cores = min(CLIENTS, len(os.sched_getaffinity(0)))
     one_worker = [Setting(1, cores), Setting(1, cores, spinning=True)] if cores > 1 else []
     return [Setting(cores, 1), *one_worker]
 
