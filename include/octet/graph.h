@@ -193,8 +193,8 @@ typedef struct octet_graph_model octet_graph_model;
 /* The inputs and outputs of a run; for one thread at a time. */
 typedef struct octet_graph_run octet_graph_run;
 
-/* Load a model. `options` is NULL or text such as "threads=2,lstm_quantization=per_tensor": threads, backend, accuracy and
- * lstm_quantization, as octet.h has them. A model with nodes that Octet does not run is an error that names them. */
+/* Load a model. `options` is NULL or text such as "threads=2,lstm_quantization=per_tensor": threads, backend, accuracy,
+ * lstm_quantization and rowwise, as octet_node_set_option() of octet.h has them. A model with nodes that Octet does not run is an error that names them. */
 OCTET_API octet_graph_model* octet_graph_model_from_bytes(const void* model, uint64_t model_size, const char* directory,
                                                           const char* options);
 OCTET_API octet_graph_model* octet_graph_model_from_file(const char* path, const char* options);

@@ -179,7 +179,8 @@ OCTET_API octet_status* octet_node_set_output(octet_node* node, uint64_t index, 
  *   "backend"   "auto" (the default), or "onednn", "vector" or "eigen" to allow nothing else
  *   "accuracy"  "exact" (the default), or "fast" to allow operators other arithmetic where their doc says so
  *   "lstm_quantization"  "per_row" (the default) or "per_tensor": scales of DynamicQuantizeLSTM's activations
- *   "rowwise"    "0" (the default) or "1": DynamicQuantizeMatMul quantizes each row of A by its own range */
+ *   "rowwise"    "0" (the default) or "1": DynamicQuantizeMatMul quantizes each row of A by its own range
+ * Another key or value is an error. */
 OCTET_API octet_status* octet_node_set_option(octet_node* node, const char* key, const char* value);
 
 /* ---- Operator: a node that is ready to run ---------------------------------------------------------------------- */

@@ -21,7 +21,6 @@ struct octet_node {
   std::string input_label(std::uint64_t index) const;
   void set_input(std::uint64_t index, octet::ValueInfo info, octet::c_api::Bytes constant);
   void set_output(std::uint64_t index, std::int32_t dtype);
-  void set_option(const std::string& key, const std::string& value);
 };
 
 struct octet_operator {

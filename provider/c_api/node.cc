@@ -1,9 +1,8 @@
 // octet_node: the description of an operator.
-#include <charconv>
-
 #include "provider/c_api/error.hpp"
 #include "provider/c_api/handles.hpp"
 #include "provider/core/infer.hpp"
+#include "provider/core/options.hpp"
 #include "provider/core/registry.hpp"
 
 using namespace octet;
@@ -11,18 +10,7 @@ using namespace octet::c_api;
 
 namespace {
 
-constexpr std::int32_t kMaxThreads = 1024;
-
 const core::OpDef* find_op(const Node& node) { return core::find_op(node.domain, node.op_type, node.opset_version); }
-
-std::int32_t parse_threads(const std::string& text) {
-  std::int32_t threads = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, threads);
-  if (error != std::errc() || stop != end || threads < 1 || threads > kMaxThreads)
-    refuse("option 'threads' is '" + text + "', expected 1 to " + std::to_string(kMaxThreads));
-  return threads;
-}
 
 template <class T>
 std::vector<T> array(const T* values, std::uint64_t count, const char* function) {
@@ -61,23 +49,6 @@ void octet_node::set_output(std::uint64_t index, std::int32_t dtype) {
   const DataType type =
       absent ? DataType::undefined : checked_type(port_label(label(), "output", nullptr, index), dtype);
   grown(node.outputs, index).dtype = type;
-}
-
-void octet_node::set_option(const std::string& key, const std::string& value) {
-  if (key == "backend") {
-    options.backend = value;
-  } else if (key == "accuracy") {
-    options.accuracy = value;
-  } else if (key == "lstm_quantization") {
-    options.lstm_quantization = value;
-  } else if (key == "rowwise") {
-    if (value != "0" && value != "1") refuse("option 'rowwise' is '" + value + "', expected 0 or 1");
-    options.rowwise = value == "1";
-  } else if (key == "threads") {
-    options.threads = parse_threads(value);
-  } else {
-    refuse("option '" + key + "' is not known, expected threads, backend, accuracy, lstm_quantization or rowwise");
-  }
 }
 
 octet_node* octet_node_create(const char* domain, const char* op_type, int64_t opset_version, const char* name) {
@@ -162,7 +133,7 @@ octet_status* octet_node_set_output(octet_node* node, uint64_t index, int32_t dt
 octet_status* octet_node_set_option(octet_node* node, const char* key, const char* value) {
   static constexpr const char* kFunction = "octet_node_set_option";
   return guarded([&] {
-    required(node, kFunction, "node")
-        .set_option(&required(key, kFunction, "key"), &required(value, kFunction, "value"));
+    octet_node& target = required(node, kFunction, "node");
+    core::set_option(target.options, &required(key, kFunction, "key"), &required(value, kFunction, "value"));
   });
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <octet/octet.hpp>
 
 namespace octet::cli {
 
@@ -35,11 +36,7 @@ struct TargetArguments {
   std::vector<std::string> outputs;     ///< "uint8"
   std::vector<std::string> attributes;  ///< "alpha=0.5"
   std::vector<std::string> dims;        ///< "batch=4"
-  std::string backend = "auto";
-  std::string accuracy = "exact";
-  std::string lstm_quantization = "per_row";
-  bool rowwise = false;
-  std::int32_t threads = 1;
+  Options options;
   bool json = false;
 };
 int explain(const TargetArguments& arguments);
@@ -56,10 +53,7 @@ struct RunArguments {
   std::string model;
   std::vector<std::string> inputs;  ///< "name=file.npy"
   std::string output;               ///< a folder
-  std::string backend = "auto";
-  std::string accuracy = "exact";
-  std::string lstm_quantization = "per_row";
-  std::int32_t threads = 1;
+  Options options;
 };
 int run_model(const RunArguments& arguments);
 

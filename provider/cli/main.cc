@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "provider/cli/cli.hpp"
+#include "provider/core/options.hpp"
 
 namespace {
 
@@ -42,15 +43,19 @@ constexpr const char* kBenchExamples =
     "  octet bench MatMulInteger --input 'uint8[128,768]' --input 'int8[768,768]=random' --threads 1,2 --cold\n"
     "  octet bench model.onnx --dim batch=1 --dim sequence=128 --json";
 
-/// Of octet::Options.
-template <class Arguments>
-void add_operator_options(CLI::App* command, Arguments& arguments) {
-  command->add_option("--backend", arguments.backend, "Allow only this one")
+void add_operator_options(CLI::App* command, octet::Options& options) {
+  command->add_option("--backend", options.backend, "Allow only this one")
       ->check(CLI::IsMember({"auto", "onednn", "vector", "eigen"}));
-  command->add_option("--accuracy", arguments.accuracy, "May bits be given up for speed?")
+  command->add_option("--accuracy", options.accuracy, "May bits be given up for speed?")
       ->check(CLI::IsMember({"exact", "fast"}));
-  command->add_option("--lstm-quantization", arguments.lstm_quantization, "Scales of DynamicQuantizeLSTM's activations")
+  command->add_option("--lstm-quantization", options.lstm_quantization, "Scales of DynamicQuantizeLSTM's activations")
       ->check(CLI::IsMember({"per_row", "per_tensor"}));
+  command->add_flag("--rowwise", options.rowwise, "Quantize each row of DynamicQuantizeMatMul's A by its own range");
+}
+
+template <class Number>
+void add_threads(CLI::App* command, Number& threads, const char* help) {
+  command->add_option("--threads", threads, help)->delimiter(',')->check(CLI::Range(1, octet::core::kMostThreads));
 }
 
 void add_target(CLI::App* command, TargetArguments& arguments) {
@@ -65,8 +70,7 @@ void add_target(CLI::App* command, TargetArguments& arguments) {
       ->check(CLI::PositiveNumber);
   command->add_option("--name", arguments.name, "The node's name in messages");
   command->add_option("--dim,-d", arguments.dims, "NAME=VALUE: value of a symbolic dimension of the model");
-  add_operator_options(command, arguments);
-  command->add_flag("--rowwise", arguments.rowwise, "Quantize each row of DynamicQuantizeMatMul's A by its own range");
+  add_operator_options(command, arguments.options);
   command->add_flag("--json", arguments.json, "Write JSON");
 }
 
@@ -74,7 +78,7 @@ void add_explain(CLI::App& app, TargetArguments& arguments) {
   auto* command = app.add_subcommand("explain", "Say which backend computes a node, or each node of a model, and why");
   command->footer(std::string(kTargetHelp) + kExplainExamples);
   add_target(command, arguments);
-  command->add_option("--threads", arguments.threads, "Threads of a run")->check(CLI::Range(1, 1024));
+  add_threads(command, arguments.options.threads, "Threads of a run");
 }
 
 void add_bench(CLI::App& app, BenchArguments& arguments) {
@@ -82,9 +86,7 @@ void add_bench(CLI::App& app, BenchArguments& arguments) {
       app.add_subcommand("bench", "Measure how long a node takes, or each node of a model, with random data");
   command->footer(std::string(kTargetHelp) + kBenchExamples);
   add_target(command, arguments.target);
-  command->add_option("--threads", arguments.threads, "Numbers of threads, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
+  add_threads(command, arguments.threads, "Numbers of threads, separated by commas");
   command->add_option("--seconds", arguments.seconds, "Time for each measurement")->check(CLI::Range(0.0, 3600.0));
   command->add_flag("--cold", arguments.cold, "Also with everything driven out of the caches before each run");
 }
@@ -101,8 +103,8 @@ void add_run(CLI::App& app, RunArguments& arguments) {
   command->add_option("model", arguments.model, "The model")->required();
   command->add_option("--input,-i", arguments.inputs, "NAME=FILE: the array of an input");
   command->add_option("--output,-o", arguments.output, "Folder for the outputs")->required();
-  add_operator_options(command, arguments);
-  command->add_option("--threads", arguments.threads, "Threads of a run")->check(CLI::Range(1, 1024));
+  add_operator_options(command, arguments.options);
+  add_threads(command, arguments.options.threads, "Threads of a run");
 }
 
 int run(int argc, char** argv) {

@@ -110,7 +110,7 @@ class Examiner {
   Examiner(const onnx::ModelProto& model, const TargetArguments& arguments, const Examine& examine)
       : examine_(examine),
         directory_(std::filesystem::path(arguments.target).parent_path()),
-        options_(options_of(arguments)) {
+        options_(arguments.options) {
     for (const auto& opset : model.opset_import()) opsets_[domain_name(opset.domain())] = opset.version();
     for (const auto& op : ops()) known_.insert(key(op["domain"], op["name"]));
     add_values(model.graph());

@@ -267,15 +267,9 @@ std::string to_string(DataType type, const std::vector<std::int64_t>& dims) {
   return text + "]";
 }
 
-Options options_of(const TargetArguments& arguments) {
-  Options options{arguments.threads, arguments.backend, arguments.accuracy, arguments.lstm_quantization};
-  options.rowwise = arguments.rowwise;
-  return options;
-}
-
 NodeSpec node_from_arguments(const TargetArguments& arguments) {
   NodeSpec spec;
-  spec.options = options_of(arguments);
+  spec.options = arguments.options;
   const std::string& target = arguments.target;
   const std::size_t dot = target.rfind('.');  // "com.microsoft.QGemm"
   const std::string name = dot == std::string::npos ? target : target.substr(dot + 1);
@@ -297,7 +291,7 @@ NodeSpec node_from_arguments(const TargetArguments& arguments) {
 
 NodeSpec node_from_json(const Json& json, const TargetArguments& arguments) {
   NodeSpec spec;
-  spec.options = options_of(arguments);
+  spec.options = arguments.options;
   const auto opset_version = json.value("opset_version", std::int64_t{0});
   const std::string domain = json.contains("domain") ? domain_name(json["domain"]) : std::string();
   const Json& definition = find_definition(domain, json.at("op_type"), opset_version);

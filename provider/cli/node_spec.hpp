@@ -17,7 +17,6 @@ struct NodeSpec {
   std::vector<std::unique_ptr<unsigned char[]>> constants;  ///< what node.inputs[i].constant points to
 };
 
-Options options_of(const TargetArguments& arguments);
 NodeSpec node_from_arguments(const TargetArguments& arguments);
 NodeSpec node_from_json(const Json& json, const TargetArguments& arguments);
 

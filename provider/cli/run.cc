@@ -43,12 +43,7 @@ std::string file_name(std::string name) {
 }  // namespace
 
 int run_model(const RunArguments& arguments) {
-  Options options;
-  options.threads = arguments.threads;
-  options.backend = arguments.backend;
-  options.accuracy = arguments.accuracy;
-  options.lstm_quantization = arguments.lstm_quantization;
-  const Model model = Model::from_file(arguments.model, options);
+  const Model model = Model::from_file(arguments.model, arguments.options);
   const std::vector<ModelTensor> inputs = read_inputs(model, arguments.inputs);
   std::vector<TensorView> views;
   for (const ModelTensor& tensor : inputs)

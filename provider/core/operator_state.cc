@@ -6,6 +6,7 @@
 
 #include "provider/core/dispatch.hpp"
 #include "provider/core/infer.hpp"
+#include "provider/core/options.hpp"
 #include "provider/core/registry.hpp"
 
 namespace octet::core {
@@ -38,21 +39,6 @@ Node checked(const Node& node) {
   if (copy.domain == "ai.onnx") copy.domain.clear();
   while (!copy.inputs.empty() && copy.inputs.back().dtype == DataType::undefined) copy.inputs.pop_back();
   return copy;
-}
-
-constexpr std::int32_t kMostThreads = 1024;
-
-void check_options(const std::string& label, const Options& options) {
-  const auto fail = [&](const std::string& text) { throw Error(ErrorCode::invalid_argument, label + ": " + text); };
-  if (options.threads < 1 || options.threads > kMostThreads)
-    fail("option 'threads' is " + std::to_string(options.threads) + ", expected 1 to " + std::to_string(kMostThreads));
-  if (options.backend != "auto" && options.backend != "onednn" && options.backend != "vector" &&
-      options.backend != "eigen")
-    fail("option 'backend' is '" + options.backend + "', expected auto, onednn, vector or eigen");
-  if (options.accuracy != "exact" && options.accuracy != "fast")
-    fail("option 'accuracy' is '" + options.accuracy + "', expected exact or fast");
-  if (options.lstm_quantization != "per_row" && options.lstm_quantization != "per_tensor")
-    fail("option 'lstm_quantization' is '" + options.lstm_quantization + "', expected per_row or per_tensor");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "primitives/vector/kernels.hpp"
+#include "provider/core/options.hpp"
 #include "provider/core/scratch.hpp"
 #include "provider/kernels/choose_product.hpp"
 
@@ -14,7 +15,6 @@ namespace {
 
 constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 58;
-constexpr std::int32_t kMostThreads = 1024;
 
 const char* name_of(InnerProductActivation activation) {
   constexpr const char* kNames[] = {"identity", "relu", "leaky_relu",   "restrict_range", "prelu", "elu",
@@ -88,11 +88,7 @@ void InnerProductState::check() const {
   const auto activation = static_cast<std::int32_t>(options.activation);
   if (activation < 0 || activation > static_cast<std::int32_t>(InnerProductActivation::gelu))
     fail("activation is " + std::to_string(activation) + ", expected 0 (identity) to 10 (gelu)");
-  if (options.threads < 1 || options.threads > kMostThreads)
-    fail("option 'threads' is " + std::to_string(options.threads) + ", expected 1 to " + std::to_string(kMostThreads));
-  if (options.backend != "auto" && options.backend != "onednn" && options.backend != "vector" &&
-      options.backend != "eigen")
-    fail("option 'backend' is '" + options.backend + "', expected auto, onednn, vector or eigen");
+  check_options(label_, {options.threads, options.backend});
 }
 
 // Weights that come with the run take one block of columns at a time: quantized, it is still in the cache when rows

@@ -1,10 +1,10 @@
 // Models that run, in flat C.
-#include <charconv>
 #include <cstring>
 #include <memory>
 
 #include <octet/model.hpp>
 
+#include "provider/core/options.hpp"
 #include "provider/onnx/graph_c.hpp"
 #include "provider/onnx/graph_state.hpp"
 
@@ -29,15 +29,6 @@ struct octet_graph_run {
 
 namespace {
 
-std::int32_t parse_threads(const std::string& text) {
-  std::int32_t threads = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, threads);
-  if (error != std::errc() || stop != end || threads < 1 || threads > 1024)
-    refuse("option 'threads' is '" + text + "', expected 1 to 1024");
-  return threads;
-}
-
 /// "threads=2,backend=eigen"
 octet::Options parse_options(const std::string& text) {
   octet::Options options;
@@ -46,16 +37,7 @@ octet::Options parse_options(const std::string& text) {
     const std::size_t equals = std::min(text.find('=', begin), end);
     const std::string key = text.substr(begin, equals - begin);
     const std::string value = equals < end ? text.substr(equals + 1, end - equals - 1) : "";
-    if (key == "threads")
-      options.threads = parse_threads(value);
-    else if (key == "backend")
-      options.backend = value;
-    else if (key == "accuracy")
-      options.accuracy = value;
-    else if (key == "lstm_quantization")
-      options.lstm_quantization = value;
-    else
-      refuse("option '" + key + "' is not known, expected threads, backend, accuracy or lstm_quantization");
+    octet::core::set_option(options, key, value);
     begin = end + 1;
   }
   return options;

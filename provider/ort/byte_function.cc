@@ -113,7 +113,7 @@ std::vector<Group> match_byte_functions(const Graph& graph, const Supports& supp
 ByteFunction::ByteFunction(std::shared_ptr<Session> session, const std::vector<Step>& steps,
                            const std::vector<std::string>& inputs)
     : session_(std::move(session)) {
-  const Options options = session_->settings().operator_options();
+  const Options options = session_->settings().operators;
   for (const Step& step : steps)
     operations_.push_back({std::make_unique<core::OperatorState>(step.node, options), step.node.name, {}});
   core::Choice<core::UnaryLoops> choice = core::choose_unary_loops(options, operations_.back().op->label());

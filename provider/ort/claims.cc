@@ -32,7 +32,7 @@ bool is_quantize_or_dequantize(const GraphNode& node) {
 /// Builds the operator without its constants, which is cheap and tells all that does not depend on values.
 bool is_supported(const Step& step, Session& session) {
   try {
-    const core::OperatorState state(step.node, session.settings().operator_options());
+    const core::OperatorState state(step.node, session.settings().operators);
     return true;
   } catch (const Error& error) {
     if (session.settings().trace_claims) session.trace(std::string("not taken: ") + error.what());
@@ -48,7 +48,7 @@ Claims claim_nodes(const Graph& graph, const HasKernel& has_kernel, Session& ses
   const bool can_fuse = !graph.is_nested || can_fuse_in_nested_graphs();
   if (can_fuse) {
     const auto supports = [&](const Step& step) { return is_supported(step, session); };
-    claims.groups = match_products(graph, supports, session.settings().rowwise, partition);
+    claims.groups = match_products(graph, supports, session.settings().operators.rowwise, partition);
     for (const auto match : {match_byte_functions, match_tails})
       for (Group& group : match(graph, supports, partition)) claims.groups.push_back(std::move(group));
   }

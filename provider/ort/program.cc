@@ -63,7 +63,7 @@ Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& step
       if (!name.empty()) slots.emplace(name, num_values_);
       ++num_values_;
     }
-  const Options options = session_->settings().operator_options();
+  const Options options = session_->settings().operators;
   for (const Step& step : steps) {
     Operation operation{std::make_unique<core::OperatorState>(step.node, options), step.node.name, {}, {}};
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {

@@ -12,16 +12,17 @@
 #include <sstream>
 #include <vector>
 
+#include "provider/core/options.hpp"
 #include "provider/ort/api.hpp"
 
 namespace octet::ort {
 namespace {
 
 constexpr std::string_view kPrefix = "ep.octetexecutionprovider.";
-constexpr int kMostThreads = 1024;
 
 /// An option's text and where it came from.
 struct Given {
+  std::string name;
   std::string value;
   std::string source;  ///< "option 'threads'" or "environment variable OCTET_THREADS"
   bool is_option = true;
@@ -34,8 +35,8 @@ struct Given {
 void set_threads(const Given& given, Settings& settings) {
   const char* end = given.value.data() + given.value.size();
   const auto [rest, error] = std::from_chars(given.value.data(), end, settings.threads);
-  if (error != std::errc() || rest != end || settings.threads < 0 || settings.threads > kMostThreads)
-    given.fail("a whole number from 0 (all of the session's threads) to " + std::to_string(kMostThreads));
+  if (error != std::errc() || rest != end || settings.threads < 0 || settings.threads > core::kMostThreads)
+    given.fail("a whole number from 0 (all of the session's threads) to " + std::to_string(core::kMostThreads));
 }
 
 std::string one_of(const Given& given, const std::vector<std::string>& values) {
@@ -45,17 +46,9 @@ std::string one_of(const Given& given, const std::vector<std::string>& values) {
   given.fail(expected);
 }
 
-void set_backend(const Given& given, Settings& settings) {
-  settings.backend = one_of(given, {"auto", "onednn", "vector", "eigen"});
+void set_operators(const Given& given, Settings& settings) {
+  core::set_option(settings.operators, given.name, given.value, "Octet: " + given.source);
 }
-
-void set_accuracy(const Given& given, Settings& settings) { settings.accuracy = one_of(given, {"exact", "fast"}); }
-
-void set_lstm_quantization(const Given& given, Settings& settings) {
-  settings.lstm_quantization = one_of(given, {"per_row", "per_tensor"});
-}
-
-void set_rowwise(const Given& given, Settings& settings) { settings.rowwise = one_of(given, {"0", "1"}) == "1"; }
 
 void set_verbose(const Given& given, Settings& settings) {
   settings.trace_claims = one_of(given, {"none", "dispatch"}) == "dispatch";
@@ -104,10 +97,10 @@ struct OptionDef {
 };
 constexpr OptionDef kOptions[] = {
     {"threads", set_threads},
-    {"backend", set_backend},
-    {"accuracy", set_accuracy},
-    {"lstm_quantization", set_lstm_quantization},
-    {"rowwise", set_rowwise},
+    {"backend", set_operators},
+    {"accuracy", set_operators},
+    {"lstm_quantization", set_operators},
+    {"rowwise", set_operators},
     {"verbose", set_verbose},
     {"min_coverage", set_min_coverage},
     {"report", set_report},
@@ -157,9 +150,9 @@ Settings read_settings(const OrtSessionOptions* options) {
     const std::string variable = environment_name(option.name);
     const char* from_environment = std::getenv(variable.c_str());
     if (const auto entry = entries.find(std::string(kPrefix) + option.name); entry != entries.end())
-      option.set({entry->second, std::string("option '") + option.name + "'"}, settings);
+      option.set({option.name, entry->second, std::string("option '") + option.name + "'"}, settings);
     else if (from_environment != nullptr && *from_environment != '\0')
-      option.set({from_environment, "environment variable " + variable, false}, settings);
+      option.set({option.name, from_environment, "environment variable " + variable, false}, settings);
   }
   return settings;
 }

@@ -13,21 +13,16 @@ namespace octet::ort {
 /// Each is a session option (provider option, or config entry "ep.octetexecutionprovider.<name>") and, where that is
 /// not set, an environment variable "OCTET_<NAME>".
 struct Settings {
-  int threads = 0;                            ///< at most so many of the session's threads for one node; 0: all
-  std::string backend = "auto";               ///< octet::Options::backend
-  std::string accuracy = "exact";             ///< octet::Options::accuracy
-  std::string lstm_quantization = "per_row";  ///< octet::Options::lstm_quantization
-  bool rowwise = false;                       ///< octet::Options::rowwise; also for fused groups
-  bool trace_claims = false;                  ///< verbose=dispatch: to stderr, which nodes are not taken and why,
-  bool trace_plans = false;  ///< and what runs those that are (the core does that for OCTET_VERBOSE=dispatch)
-  double min_coverage = 0;   ///< least share of the model's quantized nodes that must run here, else no session
-  bool spinning = true;      ///< ONNX Runtime's own "session.intra_op.allow_spinning"
-  std::string report;        ///< file that gets the run counters as JSON when the session ends; "": none
+  int threads = 0;            ///< at most so many of the session's threads for one node; 0: all
+  Options operators;          ///< backend, accuracy, lstm_quantization, rowwise; also for fused groups
+  bool trace_claims = false;  ///< verbose=dispatch: to stderr, which nodes are not taken and why,
+  bool trace_plans = false;   ///< and what runs those that are (the core does that for OCTET_VERBOSE=dispatch)
+  double min_coverage = 0;    ///< least share of the model's quantized nodes that must run here, else no session
+  bool spinning = true;       ///< ONNX Runtime's own "session.intra_op.allow_spinning"
+  std::string report;         ///< file that gets the run counters as JSON when the session ends; "": none
 
   /// Values of the model's symbolic dimensions, for which plans are made with the session.
   std::vector<std::map<std::string, std::int64_t>> warmup;
-
-  Options operator_options() const { return {1, backend, accuracy, lstm_quantization, rowwise}; }
 };
 
 /// Throws Error(invalid_argument) naming the option, its value and what is expected.

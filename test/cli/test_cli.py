@@ -294,3 +294,29 @@ def test_external_data_stays_beside_the_model(octet: Octet, tmp_path: Path) -> N
         (folder / "model.onnx").write_bytes(model.SerializeToString())
         nodes = octet.json("explain", str(folder / "model.onnx"), "--dim", "batch=5")["nodes"]
         assert "not beside the model" in nodes[1]["error"]
+
+
+# --- run -------------------------------------------------------------------------------------------------------------
+
+
+def test_run_takes_the_options_of_operators(octet: Octet, tmp_path: Path) -> None:
+    """With --rowwise a row has the numbers that it has alone."""
+    rng = np.random.default_rng(1)
+    node = helper.make_node("DynamicQuantizeMatMul", ["a", "b", "s"], ["y"], domain="com.microsoft")
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("a", TensorProto.FLOAT, ["M", 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["M", 16])],
+        [numpy_helper.from_array(WEIGHTS, "b"), numpy_helper.from_array(np.float32(0.01), "s")])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "m.onnx")
+
+    def run(a: np.ndarray, *options: str) -> np.ndarray:
+        np.save(tmp_path / "a.npy", a)
+        octet.run("run", str(tmp_path / "m.onnx"), "-i", f"a={tmp_path / 'a.npy'}", "-o", str(tmp_path), *options)
+        return np.load(tmp_path / "y.npy")
+
+    a = rng.standard_normal((2, 8)).astype(np.float32) * np.float32([[1], [100]])
+    alone = np.concatenate([run(a[:1]), run(a[1:])])
+    every = ("--rowwise", "--threads", "2", "--backend", "vector", "--accuracy", "fast", "--lstm-quantization", "per_tensor")
+    np.testing.assert_array_equal(run(a, *every), alone)
+    assert not np.array_equal(run(a), alone)
