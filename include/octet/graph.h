@@ -4,8 +4,8 @@
  * operators from liboctet.so beside it; octet.h computes single operators.
  *
  * - Errors: functions that return int32_t give OCTET_GRAPH_OK (0) or one of the numbers below; functions that return a
- *   handle give NULL. Then octet_graph_last_error() tells more, in the same thread. A call that fails leaves everything
- *   as it was. Wrong use is always an error and never ends the process, but for handles that were released.
+ *   handle give NULL. Then octet_graph_last_error() and octet_graph_last_error_code() tell more, in the same thread. A
+ *   call that fails leaves everything as it was. Wrong use is always an error and never ends the process, but for handles that were released.
  * - Models: serialized ModelProto of at most 2^31-1 bytes, read during the call only.
  * - Strings are UTF-8 and end with a zero byte. Arrays and strings are read during the call only.
  * - Threads: every function may be called from any thread, at the same time, but for one builder or node.
@@ -35,9 +35,15 @@ OCTET_API int32_t octet_graph_abi_version(void);
 #define OCTET_GRAPH_INTERNAL 4
 #define OCTET_GRAPH_INVALID_MODEL 5 /* the model breaks a rule of ONNX or the definition of one of its operators */
 
+/* A model that is built is an argument until it is checked: what is wrong with a node that is added to it, or with the
+ * inputs of a run, is OCTET_GRAPH_INVALID_ARGUMENT. */
+
 /* The text of the last error of this thread; empty where its last call succeeded. Never NULL; valid until the thread's
  * next call of a function of this file. */
 OCTET_API const char* octet_graph_last_error(void);
+/* Its number, one of those above; OCTET_GRAPH_OK where the last call succeeded or there was none. For functions that
+ * return a number, the one that they gave. */
+OCTET_API int32_t octet_graph_last_error_code(void);
 
 /* How many operators the library has registered with its ONNX library. */
 OCTET_API uint64_t octet_graph_registered_schemas(void);

@@ -1,6 +1,5 @@
 #include "provider/c_api/error.hpp"
 
-#include <cstring>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -17,8 +16,6 @@ struct Release {
 thread_local std::unique_ptr<octet_status, Release> last_error;
 
 }  // namespace
-
-void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
 octet_status* status_of_exception() noexcept {
   try {
@@ -41,16 +38,6 @@ octet_status* status_of_exception() noexcept {
 }
 
 void set_last_error(octet_status* status) noexcept { last_error.reset(status); }
-
-void write_text(const std::string& text, char* buffer, std::uint64_t* size, const char* function) {
-  const std::uint64_t capacity = required(size, function, "size");
-  *size = text.size() + 1;
-  if (buffer == nullptr) return;
-  if (capacity < *size)
-    refuse(std::string(function) + ": the buffer has " + std::to_string(capacity) + " bytes, expected at least " +
-           std::to_string(*size));
-  std::memcpy(buffer, text.c_str(), *size);
-}
 
 }  // namespace octet::c_api
 

@@ -4,9 +4,8 @@
 #include <octet/octet.h>
 
 #include <string>
-#include <utility>
 
-#include <octet/octet.hpp>
+#include "provider/c_api/arguments.hpp"
 
 struct octet_status {
   octet::ErrorCode code = octet::ErrorCode::ok;
@@ -14,15 +13,6 @@ struct octet_status {
 };
 
 namespace octet::c_api {
-
-[[noreturn]] void refuse(const std::string& text);
-
-/// *pointer; refuses null, naming function and parameter.
-template <class T>
-T& required(T* pointer, const char* function, const char* parameter) {
-  if (pointer == nullptr) refuse(std::string(function) + ": '" + parameter + "' is null");
-  return *pointer;
-}
 
 /// A status for the exception in flight.
 octet_status* status_of_exception() noexcept;
@@ -48,8 +38,5 @@ auto guarded_pointer(const Function& function) noexcept {
   set_last_error(guarded([&] { result = function(); }));
   return result;
 }
-
-/// Writes a text as octet.h says under "Texts".
-void write_text(const std::string& text, char* buffer, std::uint64_t* size, const char* function);
 
 }  // namespace octet::c_api

@@ -12,19 +12,6 @@ namespace {
 
 const core::OpDef* find_op(const Node& node) { return core::find_op(node.domain, node.op_type, node.opset_version); }
 
-template <class T>
-std::vector<T> array(const T* values, std::uint64_t count, const char* function) {
-  if (count == 0) return {};
-  if (count > PTRDIFF_MAX / sizeof(T)) refuse(std::string(function) + ": 'count' is " + std::to_string(count));
-  const T* first = &required(values, function, "values");
-  return std::vector<T>(first, first + count);
-}
-
-void set_attribute(octet_node* node, const char* name, const char* function, AttributeValue value) {
-  octet_node& target = required(node, function, "node");
-  target.node.attributes[&required(name, function, "attribute")] = std::move(value);
-}
-
 }  // namespace
 
 std::string octet_node::label() const {
@@ -54,10 +41,10 @@ void octet_node::set_output(std::uint64_t index, std::int32_t dtype) {
 octet_node* octet_node_create(const char* domain, const char* op_type, int64_t opset_version, const char* name) {
   return guarded_pointer([&] {
     auto node = std::make_unique<octet_node>();
-    node->node.domain = domain ? domain : "";
+    node->node.domain = text_or_empty(domain);
     node->node.op_type = &required(op_type, "octet_node_create", "op_type");
     node->node.opset_version = opset_version;
-    node->node.name = name ? name : "";
+    node->node.name = text_or_empty(name);
     return node.release();
   });
 }
@@ -79,23 +66,18 @@ octet_status* octet_node_set_string(octet_node* node, const char* attribute, con
 
 octet_status* octet_node_set_ints(octet_node* node, const char* attribute, const int64_t* values, uint64_t count) {
   static constexpr const char* kFunction = "octet_node_set_ints";
-  return guarded([&] { set_attribute(node, attribute, kFunction, array(values, count, kFunction)); });
+  return guarded([&] { set_attribute(node, attribute, kFunction, array(values, count, kFunction, "values")); });
 }
 
 octet_status* octet_node_set_floats(octet_node* node, const char* attribute, const float* values, uint64_t count) {
   static constexpr const char* kFunction = "octet_node_set_floats";
-  return guarded([&] { set_attribute(node, attribute, kFunction, array(values, count, kFunction)); });
+  return guarded([&] { set_attribute(node, attribute, kFunction, array(values, count, kFunction, "values")); });
 }
 
 octet_status* octet_node_set_strings(octet_node* node, const char* attribute, const char* const* values,
                                      uint64_t count) {
   static constexpr const char* kFunction = "octet_node_set_strings";
-  return guarded([&] {
-    std::vector<std::string> strings;
-    for (const char* value : array(values, count, kFunction))
-      strings.emplace_back(&required(value, kFunction, "values[i]"));
-    set_attribute(node, attribute, kFunction, std::move(strings));
-  });
+  return guarded([&] { set_attribute(node, attribute, kFunction, strings(values, count, kFunction, "values")); });
 }
 
 octet_status* octet_node_set_input(octet_node* node, uint64_t index, int32_t dtype, const int64_t* dims, int32_t rank) {

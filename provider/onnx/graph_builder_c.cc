@@ -9,8 +9,8 @@
 #include "provider/onnx/graph_c.hpp"
 #include "provider/onnx/graph_state.hpp"
 
+using namespace octet::c_api;
 using namespace octet::graph_c;
-using octet::AttributeValue;
 using octet::GraphBuilder;
 using octet::GraphValue;
 using octet::GraphValueInfo;
@@ -24,11 +24,6 @@ struct octet_graph_node {
 };
 
 namespace {
-
-void set_attribute(octet_graph_node* node, const char* name, const char* function, AttributeValue value) {
-  octet_graph_node& target = required(node, function, "node");
-  target.node.attributes[&required(name, function, "attribute")] = std::move(value);
-}
 
 /// Writes values to the caller's array of *count members.
 void write_values(const std::vector<GraphValue>& values, std::uint64_t* to, std::uint64_t* count,
@@ -314,14 +309,7 @@ int32_t octet_graph_builder_value_symbol(const octet_graph_builder* builder, uin
 }
 
 int32_t octet_graph_builder_check(const octet_graph_builder* builder) {
-  return guarded([&] {
-    const GraphBuilder& graph = required(builder, "octet_graph_builder_check", "builder").graph;
-    try {
-      graph.check();
-    } catch (const octet::Error& error) {
-      refuse_model(error.what());
-    }
-  });
+  return guarded([&] { required(builder, "octet_graph_builder_check", "builder").graph.check(); });
 }
 
 int32_t octet_graph_builder_serialize(const octet_graph_builder* builder, void* buffer, uint64_t* size) {

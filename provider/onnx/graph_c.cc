@@ -5,8 +5,9 @@
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
+#include <new>
+#include <stdexcept>
 
 #include "provider/onnx/graph_state.hpp"
 #include "provider/ops/ops.hpp"
@@ -14,47 +15,51 @@
 namespace octet::graph_c {
 namespace {
 
-thread_local std::string last_error;
+struct LastError {
+  std::int32_t code = OCTET_GRAPH_OK;
+  std::string text;
+};
+thread_local LastError last_error;
+
+std::int32_t keep(std::int32_t code, const char* text) noexcept {
+  last_error.code = code;
+  try {
+    last_error.text = text;
+  } catch (...) {
+    last_error.code = OCTET_GRAPH_OUT_OF_MEMORY;
+    last_error.text.clear();
+  }
+  return last_error.code;
+}
 
 }  // namespace
 
-const char* last_error_text() noexcept { return last_error.c_str(); }
-
-void clear_last_error() noexcept { last_error.clear(); }
-
-std::int32_t set_last_error(std::int32_t code, const char* text) noexcept {
+std::int32_t keep_exception() noexcept {
   try {
-    last_error = text;
+    throw;
+  } catch (const onnx_side::ModelError& error) {
+    return keep(OCTET_GRAPH_INVALID_MODEL, error.what());
+  } catch (const Error& error) {
+    return keep(static_cast<std::int32_t>(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return keep(OCTET_GRAPH_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::length_error&) {
+    return keep(OCTET_GRAPH_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return keep(OCTET_GRAPH_INTERNAL, error.what());
   } catch (...) {
-    last_error.clear();
-    return OCTET_GRAPH_OUT_OF_MEMORY;
+    return keep(OCTET_GRAPH_INTERNAL, "an exception of unknown type");
   }
-  return code;
 }
 
-std::vector<std::string> strings(const char* const* values, std::uint64_t count, const char* function,
-                                 const char* parameter) {
-  std::vector<std::string> result;
-  for (const char* text : array(values, count, function, parameter))
-    result.emplace_back(&required(text, function, parameter));
-  return result;
-}
-
-void check_capacity(const void* buffer, std::uint64_t* size, std::uint64_t needed, const char* function) {
-  const std::uint64_t capacity = required(size, function, "size");
-  *size = needed;
-  if (buffer != nullptr && capacity < needed)
-    refuse(std::string(function) + ": 'buffer' has " + std::to_string(capacity) + " bytes, expected at least " +
-           std::to_string(needed));
-}
-
-void write_text(const std::string& text, char* buffer, std::uint64_t* size, const char* function) {
-  check_capacity(buffer, size, text.size() + 1, function);
-  if (buffer != nullptr) std::memcpy(buffer, text.c_str(), text.size() + 1);
+void clear_last_error() noexcept {
+  last_error.code = OCTET_GRAPH_OK;
+  last_error.text.clear();
 }
 
 }  // namespace octet::graph_c
 
+using namespace octet::c_api;
 using namespace octet::graph_c;
 using octet::onnx_side::register_schemas_once;
 
@@ -66,13 +71,9 @@ onnx::ModelProto parse(const void* model, std::uint64_t size, const char* functi
 }
 
 void check(const onnx::ModelProto& model, const std::filesystem::path& directory, bool full) {
-  try {
-    octet::onnx_side::check_model(model, directory);
-    onnx::ModelProto inferred;
-    if (full) octet::onnx_side::infer_shapes(inferred = model, directory, true);
-  } catch (const octet::Error& error) {
-    refuse_model(error.what());
-  }
+  octet::onnx_side::check_model(model, directory);
+  onnx::ModelProto inferred;
+  if (full) octet::onnx_side::infer_shapes(inferred = model, directory, true);
 }
 
 }  // namespace
@@ -81,7 +82,9 @@ extern "C" {
 
 int32_t octet_graph_abi_version(void) { return OCTET_GRAPH_ABI_VERSION; }
 
-const char* octet_graph_last_error(void) { return octet::graph_c::last_error_text(); }
+const char* octet_graph_last_error(void) { return octet::graph_c::last_error.text.c_str(); }
+
+int32_t octet_graph_last_error_code(void) { return octet::graph_c::last_error.code; }
 
 uint64_t octet_graph_registered_schemas(void) {
   std::uint64_t count = 0;
@@ -111,16 +114,13 @@ int32_t octet_graph_infer(const void* model, uint64_t model_size, int32_t strict
   return guarded([&] {
     require(size, kFunction, "size");
     onnx::ModelProto proto = parse(model, model_size, kFunction);
-    try {
-      octet::onnx_side::infer_shapes(proto, {}, strict != 0);
-    } catch (const octet::Error& error) {
-      refuse_model(error.what());
-    }
+    octet::onnx_side::infer_shapes(proto, {}, strict != 0);
     const std::size_t needed = proto.ByteSizeLong();
     check_capacity(buffer, size, needed, kFunction);
     if (needed > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
-      refuse_model("octet_graph_infer: the result is larger than 2147483647 bytes");
-    if (buffer) proto.SerializeToArray(buffer, static_cast<int>(needed));
+      throw octet::onnx_side::ModelError("octet_graph_infer: the result is larger than 2147483647 bytes");
+    if (buffer && !proto.SerializeToArray(buffer, static_cast<int>(needed)))
+      throw octet::Error(octet::ErrorCode::internal, "octet_graph_infer: the result cannot be serialized");
   });
 }
 

@@ -30,17 +30,17 @@ std::string read_file(const std::string& path) {
   return bytes;
 }
 
-/// Calls function(), and turns what the ONNX library throws, which is of many types, into an Error.
+/// Calls function(), and turns what the ONNX library throws of a model, which is of many types, into a ModelError.
 template <class Function>
 void with_errors_of_onnx(const Function& function) {
   try {
-    function();
+    reading("", function);
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    fail(error.what());
+    throw ModelError(error.what());
   }
 }
 
@@ -201,16 +201,15 @@ std::unique_ptr<GraphState> continued(onnx::ModelProto model, const std::filesys
 }  // namespace
 
 GraphBuilder GraphBuilder::from_model(const void* model, std::size_t size, const std::string& directory) {
-  return GraphBuilder(continued(onnx_side::parse_model(model, size), directory));
+  onnx::ModelProto parsed = onnx_side::parse_model(model, size);
+  return onnx_side::reading("", [&] { return GraphBuilder(continued(std::move(parsed), directory)); });
 }
 
 GraphBuilder GraphBuilder::from_file(const std::string& path) {
   onnx::ModelProto model = onnx_side::read_model(path);
-  try {
+  return onnx_side::reading(path + ": ", [&] {
     return GraphBuilder(continued(std::move(model), std::filesystem::path(path).parent_path()));
-  } catch (const Error& error) {
-    throw Error(error.code(), path + ": " + error.what());
-  }
+  });
 }
 
 }  // namespace octet

@@ -48,6 +48,23 @@ struct BuiltNode {
 
 [[noreturn]] inline void fail(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
+/// A fault of a model, and not of the call that it was given to.
+class ModelError : public Error {
+ public:
+  explicit ModelError(const std::string& text) : Error(ErrorCode::invalid_argument, text) {}
+};
+
+/// What function() returns, which reads a model: its errors of arguments are the model's, and begin with `where`.
+template <class Function>
+auto reading(const std::string& where, const Function& function) {
+  try {
+    return function();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_argument) throw ModelError(where + error.what());
+    throw Error(error.code(), where + error.what());
+  }
+}
+
 /// "" for "ai.onnx".
 inline std::string canonical_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
@@ -73,11 +90,11 @@ onnx::ModelProto read_model(const std::string& path);
 /// Throws Error where the bytes are none.
 onnx::ModelProto parse_model(const void* bytes, std::size_t size);
 
-/// What the checker says of a model whose external data lies in `directory`; throws Error.
+/// What the checker says of a model whose external data lies in `directory`; throws ModelError.
 void check_model(const onnx::ModelProto& model, const std::filesystem::path& directory);
 
-/// Types and shapes of the model's values, in value_info and output; throws Error, where not strict only for what no
-/// inference can work with. External data of a few bytes is read where it can be, since shapes may follow from it.
+/// Types and shapes of the model's values, in value_info and output; throws ModelError, where not strict only for what
+/// no inference can work with. External data of a few bytes is read where it can be, since shapes may follow from it.
 void infer_shapes(onnx::ModelProto& model, const std::filesystem::path& directory, bool strict);
 
 onnx::ValueInfoProto value_info(const BuiltValue& value);

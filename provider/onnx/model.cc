@@ -280,16 +280,15 @@ Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
 Model Model::from_bytes(const void* model, std::size_t size, const std::string& directory, const Options& options) {
-  return Model(onnx_side::load(onnx_side::parse_model(model, size), directory, options));
+  onnx::ModelProto parsed = onnx_side::parse_model(model, size);
+  return onnx_side::reading("", [&] { return Model(onnx_side::load(std::move(parsed), directory, options)); });
 }
 
 Model Model::from_file(const std::string& path, const Options& options) {
   onnx::ModelProto model = onnx_side::read_model(path);
-  try {
+  return onnx_side::reading(path + ": ", [&] {
     return Model(onnx_side::load(std::move(model), std::filesystem::path(path).parent_path(), options));
-  } catch (const Error& error) {
-    throw Error(error.code(), path + ": " + error.what());
-  }
+  });
 }
 
 const std::vector<GraphValueInfo>& Model::inputs() const { return state_->inputs; }

@@ -8,6 +8,7 @@
 #include "provider/onnx/graph_c.hpp"
 #include "provider/onnx/graph_state.hpp"
 
+using namespace octet::c_api;
 using namespace octet::graph_c;
 using octet::Model;
 using octet::ModelTensor;

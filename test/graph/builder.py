@@ -71,7 +71,7 @@ class Library:
 
     def handle(self, pointer: int | None) -> int:
         if pointer is None:
-            raise GraphError(1, self.last_error())
+            raise GraphError(self.lib.octet_graph_last_error_code(), self.last_error())
         return pointer
 
     def create(self, opset: int = 0) -> Graph:
