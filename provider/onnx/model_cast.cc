@@ -65,7 +65,8 @@ RunValue cast(const RunValue& data, DataType to, const std::string& label, Memor
       using From = decltype(from_type);
       using To = decltype(to_type);
       result = made_value(memory, to, data.dims);
-      for (std::size_t i = 0; i < result.count(); ++i) {
+      const std::size_t count = result.count();
+      for (std::size_t i = 0; i < count; ++i) {
         From element{};
         std::memcpy(&element, data.data + i * sizeof element, sizeof element);
         const To made = converted<To>(element);
