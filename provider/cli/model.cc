@@ -1,17 +1,16 @@
 // The nodes of a model: shapes by ONNX's inference with our schemas, then each node of the table on its own.
 #include "provider/cli/model.hpp"
 
+#include <onnx/defs/schema.h>
 #include <onnx/onnx_pb.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <map>
 #include <set>
 
-#include <octet/onnx.hpp>
-
 #include "provider/cli/node_spec.hpp"
+#include "provider/onnx/graph_state.hpp"
 #include "provider/onnx/inference.hpp"
 #include "provider/onnx/tensor_data.hpp"
 
@@ -34,14 +33,6 @@ DimValues parse_dims(const std::vector<std::string>& texts) {
     values[text.substr(0, equals)] = value;
   }
   return values;
-}
-
-onnx::ModelProto read_model(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path + ": cannot be read");
-  onnx::ModelProto model;
-  if (!model.ParseFromIstream(&file)) throw std::runtime_error(path + ": is no ONNX model");
-  return model;
 }
 
 /// Gives symbolic dimensions of the graph's inputs their values; what followed from the symbols is inferred afresh.
@@ -97,11 +88,9 @@ bool fold_shapes(onnx::GraphProto& graph) {
   return changed;
 }
 
-void infer_shapes(onnx::ModelProto& model) {
-  register_schemas();
+void infer_shapes(onnx::ModelProto& model, const std::filesystem::path& directory) {
   do {
-    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(false, 0, true));
+    onnx_side::infer_shapes(model, directory, false);
   } while (fold_shapes(*model.mutable_graph()));
 }
 
@@ -153,9 +142,10 @@ class Examiner {
     for (const auto& value : graph.output()) types_[value.name()] = &value.type();
     for (const auto& tensor : graph.initializer()) constants_[tensor.name()] = &tensor;
     for (const auto& node : graph.node())
-      if (node.op_type() == "Constant" && domain_name(node.domain()) == "ai.onnx")
-        for (const auto& attribute : node.attribute())
-          if (attribute.name() == "value") constants_[node.output(0)] = &attribute.t();
+      if (auto constant = onnx_side::constant_of(node)) {
+        made_.push_back(std::make_unique<onnx::TensorProto>(std::move(*constant)));
+        constants_[node.output(0)] = made_.back().get();
+      }
     std::set<std::string> symbols;
     for (const auto& value : graph.input()) {
       for (const auto& dim : value.type().tensor_type().shape().dim())
@@ -189,7 +179,7 @@ class Examiner {
       throw std::runtime_error("the model does not import domain " + domain_name(proto.domain()));
     node.opset_version = opset->second;
     for (const auto& attribute : proto.attribute())
-      node.attributes[attribute.name()] = onnx_side::attribute_value(attribute, "node '" + proto.name() + "'");
+      node.attributes[attribute.name()] = onnx_side::checked_attribute(attribute, "node '" + proto.name() + "'");
     for (const auto& name : proto.input()) node.inputs.push_back(input_info(name, spec));
     for (const auto& name : proto.output()) {
       const auto found = types_.find(name);
@@ -227,7 +217,8 @@ class Examiner {
   std::set<std::string> known_;
   std::map<std::string, const onnx::TypeProto*> types_;
   std::map<std::string, const onnx::TensorProto*> constants_;
-  std::string advice_;  ///< which dimensions the model's inputs leave open
+  std::vector<std::unique_ptr<onnx::TensorProto>> made_;  ///< of Constant nodes
+  std::string advice_;                                    ///< which dimensions the model's inputs leave open
 };
 
 }  // namespace
@@ -235,10 +226,10 @@ class Examiner {
 Json examined_model(const TargetArguments& arguments, const Examine& examine) {
   if (!arguments.inputs.empty() || !arguments.attributes.empty() || !arguments.outputs.empty())
     throw UsageError("--input, --output and --attribute describe one node, not a model");
-  onnx::ModelProto model = read_model(arguments.target);
+  onnx::ModelProto model = onnx_side::read_model(arguments.target);
   set_dims(*model.mutable_graph(), parse_dims(arguments.dims));
   const int nodes = model.graph().node_size();
-  infer_shapes(model);
+  infer_shapes(model, std::filesystem::path(arguments.target).parent_path());
   Json result = {{"model", arguments.target}};
   result.update(Examiner(model, arguments, examine).examine(model.graph()));
   result["summary"]["nodes"] = nodes;

@@ -58,7 +58,7 @@ std::optional<Attributes> read_attributes(const core::OpDef& op, const onnx::Inf
     const onnx::AttributeProto* attribute = context.getAttribute(definition.name);
     if (attribute == nullptr) continue;
     if (!attribute->ref_attr_name().empty()) return std::nullopt;
-    attributes.emplace(definition.name, attribute_value(*attribute, label));
+    attributes.emplace(definition.name, checked_attribute(*attribute, label));
   }
   return attributes;
 }
@@ -89,7 +89,7 @@ void write_type(const TypeAndShape& tensor, onnx::TypeProto& type) {
   }
 }
 
-AttributeValue attribute_value(const onnx::AttributeProto& attribute, const std::string& label) {
+std::optional<AttributeValue> attribute_value(const onnx::AttributeProto& attribute) {
   switch (attribute.type()) {
     case onnx::AttributeProto::INT:
       return attribute.i();
@@ -104,9 +104,14 @@ AttributeValue attribute_value(const onnx::AttributeProto& attribute, const std:
     case onnx::AttributeProto::STRINGS:
       return std::vector<std::string>(attribute.strings().begin(), attribute.strings().end());
     default:
-      throw Error(ErrorCode::invalid_argument,
-                  label + ": attribute '" + attribute.name() + "' is no number, string or list of them");
+      return std::nullopt;
   }
+}
+
+AttributeValue checked_attribute(const onnx::AttributeProto& attribute, const std::string& label) {
+  if (auto value = attribute_value(attribute)) return std::move(*value);
+  throw Error(ErrorCode::invalid_argument,
+              label + ": attribute '" + attribute.name() + "' is no number, string or list of them");
 }
 
 void infer(const core::OpDef& op, onnx::InferenceContext& context) {

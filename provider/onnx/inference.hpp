@@ -3,13 +3,18 @@
 
 #include <onnx/defs/shape_inference.h>
 
+#include <optional>
+#include <string>
+
 #include "provider/core/infer.hpp"
 #include "provider/core/op_def.hpp"
 
 namespace octet::onnx_side {
 
-/// Throws Error where the attribute is none of the kinds that Octet's operators have. `label` names the node.
-AttributeValue attribute_value(const onnx::AttributeProto& attribute, const std::string& label);
+/// Nothing where the attribute is none of the kinds that Octet's operators have.
+std::optional<AttributeValue> attribute_value(const onnx::AttributeProto& attribute);
+/// Throws Error there. `label` names the node.
+AttributeValue checked_attribute(const onnx::AttributeProto& attribute, const std::string& label);
 
 /// The extents as the ONNX library has them; a negative number is an unknown one.
 core::Shape shape_of(const onnx::TensorShapeProto& shape);

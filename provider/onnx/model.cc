@@ -6,6 +6,7 @@
 #include <set>
 
 #include "provider/core/registry.hpp"
+#include "provider/onnx/inference.hpp"
 #include "provider/onnx/model_state.hpp"
 
 namespace octet {
@@ -13,31 +14,8 @@ namespace onnx_side {
 
 Attributes read_attributes(const onnx::NodeProto& node) {
   Attributes attributes;
-  for (const auto& attribute : node.attribute()) {
-    AttributeValue& value = attributes[attribute.name()];
-    switch (attribute.type()) {
-      case onnx::AttributeProto::INT:
-        value = attribute.i();
-        break;
-      case onnx::AttributeProto::FLOAT:
-        value = attribute.f();
-        break;
-      case onnx::AttributeProto::STRING:
-        value = attribute.s();
-        break;
-      case onnx::AttributeProto::INTS:
-        value = std::vector<std::int64_t>(attribute.ints().begin(), attribute.ints().end());
-        break;
-      case onnx::AttributeProto::FLOATS:
-        value = std::vector<float>(attribute.floats().begin(), attribute.floats().end());
-        break;
-      case onnx::AttributeProto::STRINGS:
-        value = std::vector<std::string>(attribute.strings().begin(), attribute.strings().end());
-        break;
-      default:
-        attributes.erase(attribute.name());
-    }
-  }
+  for (const auto& attribute : node.attribute())
+    if (auto value = attribute_value(attribute)) attributes[attribute.name()] = std::move(*value);
   return attributes;
 }
 
@@ -77,31 +55,6 @@ GraphValueInfo info_of(const onnx::ValueInfoProto& value) {
     info.dims->back().symbol = dim.dim_param();
   }
   return info;
-}
-
-/// The tensor that a Constant node stands for; nothing where it is of another kind.
-std::optional<onnx::TensorProto> constant_of(const onnx::NodeProto& node) {
-  if (node.op_type() != "Constant" || !canonical_domain(node.domain()).empty() || node.attribute_size() != 1)
-    return std::nullopt;
-  const onnx::AttributeProto& attribute = node.attribute(0);
-  onnx::TensorProto tensor;
-  if (attribute.name() == "value") {
-    tensor = attribute.t();
-  } else if (attribute.name() == "value_float" || attribute.name() == "value_floats") {
-    tensor.set_data_type(onnx::TensorProto::FLOAT);
-    *tensor.mutable_float_data() = attribute.floats();
-    if (attribute.name() == "value_float") tensor.add_float_data(attribute.f());
-    if (attribute.name() == "value_floats") tensor.add_dims(attribute.floats_size());
-  } else if (attribute.name() == "value_int" || attribute.name() == "value_ints") {
-    tensor.set_data_type(onnx::TensorProto::INT64);
-    *tensor.mutable_int64_data() = attribute.ints();
-    if (attribute.name() == "value_int") tensor.add_int64_data(attribute.i());
-    if (attribute.name() == "value_ints") tensor.add_dims(attribute.ints_size());
-  } else {
-    return std::nullopt;
-  }
-  tensor.set_name(node.output(0));
-  return tensor;
 }
 
 class Loader {

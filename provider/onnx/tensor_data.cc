@@ -5,6 +5,7 @@
 #include <string>
 
 #include "provider/core/infer.hpp"
+#include "provider/onnx/graph_state.hpp"
 
 namespace octet::onnx_side {
 namespace {
@@ -116,16 +117,46 @@ TensorData read_tensor(const onnx::TensorProto& tensor, const fs::path& director
   return result;
 }
 
+std::optional<onnx::TensorProto> constant_of(const onnx::NodeProto& node) {
+  if (node.op_type() != "Constant" || !canonical_domain(node.domain()).empty() || node.attribute_size() != 1 ||
+      node.output_size() != 1)
+    return std::nullopt;
+  const onnx::AttributeProto& attribute = node.attribute(0);
+  onnx::TensorProto tensor;
+  if (attribute.name() == "value") {
+    tensor = attribute.t();
+  } else if (attribute.name() == "value_float" || attribute.name() == "value_floats") {
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    *tensor.mutable_float_data() = attribute.floats();
+    if (attribute.name() == "value_float") tensor.add_float_data(attribute.f());
+    if (attribute.name() == "value_floats") tensor.add_dims(attribute.floats_size());
+  } else if (attribute.name() == "value_int" || attribute.name() == "value_ints") {
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    *tensor.mutable_int64_data() = attribute.ints();
+    if (attribute.name() == "value_int") tensor.add_int64_data(attribute.i());
+    if (attribute.name() == "value_ints") tensor.add_dims(attribute.ints_size());
+  } else {
+    return std::nullopt;
+  }
+  tensor.set_name(node.output(0));
+  return tensor;
+}
+
 std::vector<std::pair<int, onnx::TensorProto>> load_small_tensors(onnx::GraphProto& graph, const fs::path& directory) {
   constexpr std::uint64_t kSmall = 4096;
   std::vector<std::pair<int, onnx::TensorProto>> before;
   for (int i = 0; i < graph.initializer_size(); ++i) {
     onnx::TensorProto& tensor = *graph.mutable_initializer(i);
-    if (tensor.data_location() != onnx::TensorProto::EXTERNAL || byte_count(tensor) > kSmall) continue;
-    const Place place(tensor);
-    std::string data(static_cast<std::size_t>(byte_count(tensor)), '\0');
-    std::ifstream source = place.open(directory);
-    if (!source.read(data.data(), static_cast<std::streamsize>(data.size()))) continue;
+    if (tensor.data_location() != onnx::TensorProto::EXTERNAL) continue;
+    std::string data;
+    try {
+      const std::uint64_t size = byte_count(tensor);
+      if (size > kSmall) continue;
+      const auto bytes = read_external(tensor, directory, static_cast<std::size_t>(size));
+      data.assign(reinterpret_cast<const char*>(bytes.get()), static_cast<std::size_t>(size));
+    } catch (const Error&) {  // whoever needs the tensor will say so
+      continue;
+    }
     before.emplace_back(i, tensor);
     tensor.clear_data_location();
     tensor.clear_external_data();

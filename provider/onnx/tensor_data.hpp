@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,12 @@ struct TensorData {
 /// external data. Throws Error.
 TensorData read_tensor(const onnx::TensorProto& tensor, const std::filesystem::path& directory);
 
-/// Reads external data of a few bytes into the initializers, and gives what they were before, by index.
+/// The numbers that a Constant node stands for, whichever of its attributes has them, as a tensor of its output's name;
+/// nothing where it is another node, or stands for strings or a sparse tensor.
+std::optional<onnx::TensorProto> constant_of(const onnx::NodeProto& node);
+
+/// Reads external data of a few bytes, where it can be read, into the initializers, and gives what they were before, by
+/// index.
 std::vector<std::pair<int, onnx::TensorProto>> load_small_tensors(onnx::GraphProto& graph,
                                                                   const std::filesystem::path& directory);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include <octet/graph_builder.hpp>
 #include <octet/training.hpp>
@@ -31,7 +32,11 @@ class NodeReader {
         label_(core::node_label(op_, name)),
         node_(find(name)) {
     for (const onnx::AttributeProto& attribute : node_.attribute())
-      attributes_[attribute.name()] = onnx_side::attribute_value(attribute, label_);
+      attributes_[attribute.name()] = onnx_side::checked_attribute(attribute, label_);
+    for (const onnx::NodeProto& node : graph_.node())
+      if (node.output_size() == 1 &&
+          std::find(node_.input().begin(), node_.input().end(), node.output(0)) != node_.input().end())
+        if (auto constant = onnx_side::constant_of(node)) constants_[node.output(0)] = std::move(*constant);
     check();
   }
 
@@ -46,11 +51,7 @@ class NodeReader {
     const std::string& value = node_.input(input);
     for (const onnx::TensorProto& initializer : graph_.initializer())
       if (initializer.name() == value) return initializer;
-    for (const onnx::NodeProto& node : graph_.node()) {
-      if (node.op_type() != "Constant" || node.output_size() != 1 || node.output(0) != value) continue;
-      for (const onnx::AttributeProto& attribute : node.attribute())
-        if (attribute.name() == "value") return attribute.t();
-    }
+    if (const auto constant = constants_.find(value); constant != constants_.end()) return constant->second;
     fail_input(input, "is '" + value + "', which is not constant");
   }
 
@@ -113,6 +114,7 @@ class NodeReader {
   std::string label_;
   const onnx::NodeProto& node_;
   Attributes attributes_;
+  std::map<std::string, onnx::TensorProto> constants_;  ///< of Constant nodes
 };
 
 /// W or R with its quantizer, both with as many scales as `per_channel` says.

@@ -227,6 +227,36 @@ def test_explain_model_without_its_dimensions(octet: Octet, tmp_path: Path) -> N
         assert "--dim batch=" in node["error"]
 
 
+@pytest.mark.parametrize(("form", "shape"), [("value", "[16]"), ("value_float", "[]"), ("value_floats", "[16]")])
+def test_explain_takes_constants_of_every_form(octet: Octet, tmp_path: Path, form: str, shape: str) -> None:
+    scales = np.full(16, 0.5, np.float32)
+    value = {"value": numpy_helper.from_array(scales), "value_float": 0.5, "value_floats": scales.tolist()}[form]
+    nodes = [helper.make_node("Constant", [], ["s"], **{form: value}),
+             helper.make_node("Constant", [], ["target"], value_ints=[-1, 8]),
+             helper.make_node("Reshape", ["x", "target"], ["a"]),
+             helper.make_node("DynamicQuantizeMatMul", ["a", "w", "s"], ["y"], domain="com.microsoft")]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [numpy_helper.from_array(WEIGHTS, "w")])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "m.onnx")
+    (node,) = octet.json("explain", str(tmp_path / "m.onnx"))["nodes"]
+    assert node["inputs"][:3] == ["float[2,8]", "int8[8,16] constant", f"float{shape} constant"]
+
+
+def test_explain_reads_shapes_that_lie_in_files(octet: Octet, tmp_path: Path) -> None:
+    nodes = [helper.make_node("Reshape", ["x", "target"], ["a"]),
+             helper.make_node("DynamicQuantizeLinear", ["a"], ["y", "s", "z"])]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+        [numpy_helper.from_array(np.array([2, -1]), "target")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="d.bin", size_threshold=0)
+    (node,) = octet.json("explain", str(tmp_path / "m.onnx"))["nodes"]
+    assert node["inputs"] == ["float[2,8]"]
+
+
 # --- bench -----------------------------------------------------------------------------------------------------------
 
 
@@ -317,6 +347,7 @@ def test_run_takes_the_options_of_operators(octet: Octet, tmp_path: Path) -> Non
 
     a = rng.standard_normal((2, 8)).astype(np.float32) * np.float32([[1], [100]])
     alone = np.concatenate([run(a[:1]), run(a[1:])])
-    every = ("--rowwise", "--threads", "2", "--backend", "vector", "--accuracy", "fast", "--lstm-quantization", "per_tensor")
+    every = ("--rowwise", "--threads", "2", "--backend", "vector", "--accuracy", "fast",
+             "--lstm-quantization", "per_tensor")
     np.testing.assert_array_equal(run(a, *every), alone)
     assert not np.array_equal(run(a), alone)

@@ -166,6 +166,50 @@ TEST(FromModel, TakesEveryForm) {
   EXPECT_EQ(found.w.scale, std::vector<float>(static_cast<std::size_t>(columns), weights.w.scale[0]));
 }
 
+/// W_scale out of a Constant node, in each form that ONNX has for one.
+TEST(FromModel, TakesConstantsOfEveryForm) {
+  LayerCase c = LayerCase::generated(10);
+  c.definition.quantization = {DataType::int8, true, false};
+  const QuantizedLstmWeights weights = training::Lstm(c.definition).quantize();
+  const float scale = weights.w.scale[0];
+  const auto model_with = [&](const std::function<void(onnx::NodeProto&)>& fill) {
+    onnx::ModelProto model = model_of(c, weights);
+    for (onnx::TensorProto& initializer : *model.mutable_graph()->mutable_initializer())
+      if (initializer.name() == "W_scale") initializer.set_name("unused");
+    onnx::NodeProto& node = *model.mutable_graph()->add_node();
+    node.set_op_type("Constant");
+    node.add_output("W_scale");
+    fill(node);
+    return model;
+  };
+  const auto form = [&](const char* name, const std::function<void(onnx::AttributeProto&)>& fill) {
+    return model_with([&](onnx::NodeProto& node) {
+      onnx::AttributeProto& attribute = *node.add_attribute();
+      attribute.set_name(name);
+      fill(attribute);
+    });
+  };
+  using Attribute = onnx::AttributeProto;
+  for (const onnx::ModelProto& model : {form("value", [&](Attribute& a) { *a.mutable_t() = tensor("", {scale}, {1}); }),
+                                        form("value_floats", [&](Attribute& a) { a.add_floats(scale); })}) {
+    const QuantizedLstmWeights found = layer_of(model).quantize();
+    EXPECT_EQ(found.w.values, weights.w.values);
+    EXPECT_EQ(found.w.scale, weights.w.scale);
+  }
+  const auto expect = [&](const onnx::ModelProto& model, const std::string& text) {
+    const std::string found = error_of([&] { layer_of(model); });
+    EXPECT_NE(found.find("DynamicQuantizeLSTM 'lstm': input 'W_scale' " + text), std::string::npos) << found;
+  };
+  expect(form("value_float", [&](Attribute& a) { a.set_f(scale); }), "has shape []");
+  expect(form("value_int", [](Attribute& a) { a.set_i(1); }), "has type int64");
+  expect(form("value_ints", [](Attribute& a) { a.add_ints(1); }), "has type int64");
+  expect(form("value_string", [](Attribute& a) { a.set_s("1"); }), "is 'W_scale', which is not constant");
+  expect(form("value_strings", [](Attribute& a) { a.add_strings("1"); }), "is 'W_scale', which is not constant");
+  expect(form("sparse_value", [](Attribute& a) { a.mutable_sparse_tensor(); }), "is 'W_scale', which is not constant");
+  expect(model_with([](onnx::NodeProto&) {}), "is 'W_scale', which is not constant");
+  expect(model_with([](onnx::NodeProto& node) { node.clear_output(); }), "is 'W_scale', which is not constant");
+}
+
 onnx::TensorProto& initializer(onnx::ModelProto& model, const std::string& name) {
   for (onnx::TensorProto& proto : *model.mutable_graph()->mutable_initializer())
     if (proto.name() == name) return proto;
