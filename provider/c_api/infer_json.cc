@@ -3,6 +3,7 @@
 
 #include "provider/c_api/error.hpp"
 #include "provider/core/infer.hpp"
+#include "provider/core/json_number.hpp"
 #include "provider/core/registry.hpp"
 
 using namespace octet;
@@ -16,23 +17,31 @@ using Json = nlohmann::json;
 
 /// Attributes that the definition does not know are taken as they look: check_and_infer() refuses them by name.
 AttributeValue attribute_value(const core::OpDef& op, const std::string& name, const Json& value) {
+  const std::string what = "octet_infer_json: attribute '" + name + "'";
   for (const core::AttributeDef& definition : op.attributes) {
     if (definition.name != name) continue;
-    if (definition.type == core::AttributeType::real && value.is_number()) return value.get<float>();
-    if (definition.type == core::AttributeType::reals && value.is_array()) return value.get<std::vector<float>>();
+    if (definition.type == core::AttributeType::real && value.is_number()) return core::real_number(value, what);
+    if (definition.type == core::AttributeType::reals && value.is_array()) {
+      std::vector<float> reals;
+      for (const Json& member : value) reals.push_back(core::real_number(member, what));
+      return reals;
+    }
     if (definition.type == core::AttributeType::strings && value.is_array())
       return value.get<std::vector<std::string>>();
   }
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  if (value.is_number()) return value.get<float>();
+  if (value.is_number_integer()) return core::whole_number<std::int64_t>(value, what);
+  if (value.is_number()) return core::real_number(value, what);
   if (value.is_string()) return value.get<std::string>();
-  return value.get<std::vector<std::int64_t>>();
+  if (!value.is_array()) refuse(what + " is " + value.dump() + ", expected a number, a text or a list of them");
+  std::vector<std::int64_t> integers;
+  for (const Json& member : value) integers.push_back(core::whole_number<std::int64_t>(member, what));
+  return integers;
 }
 
 Dim dim_of(const Json& dim) {
   if (dim.is_null()) return {};
   if (dim.is_string()) return Dim::symbolic(dim.get<std::string>());
-  const auto value = dim.get<std::int64_t>();
+  const auto value = core::whole_number<std::int64_t>(dim, "octet_infer_json: an extent");
   if (value < 0) refuse("octet_infer_json: an extent is " + std::to_string(value));
   return {value};
 }
@@ -43,7 +52,8 @@ std::vector<TypeAndShape> ports(const Json& node, const char* key) {
     TypeAndShape& value = result.emplace_back();
     if (port.is_null()) continue;
     value.present = true;
-    value.dtype = static_cast<DataType>(port.value("dtype", 0));
+    value.dtype = static_cast<DataType>(
+        core::whole_number<std::int32_t>(port.value("dtype", Json(0)), "octet_infer_json: a dtype"));
     if (!port.contains("dims")) continue;
     value.shape.emplace();
     for (const Json& dim : port.at("dims")) value.shape->push_back(dim_of(dim));
@@ -63,7 +73,7 @@ Json port_json(const TypeAndShape& port) {
 
 std::string inferred(const Json& node) {
   const auto domain = node.value("domain", std::string()), op_type = node.at("op_type").get<std::string>();
-  const auto version = node.at("opset_version").get<std::int64_t>();
+  const auto version = core::whole_number<std::int64_t>(node.at("opset_version"), "octet_infer_json: opset_version");
   const core::OpDef* op = core::find_op(domain == "ai.onnx" ? "" : domain, op_type, version);
   if (op == nullptr)
     throw Error(ErrorCode::not_implemented,

@@ -3,10 +3,13 @@
 #include <Eigen/Core>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <sstream>
+
+#include "provider/core/json_number.hpp"
 
 namespace octet::cli {
 namespace {
@@ -69,10 +72,12 @@ template <class T>
 void store(unsigned char* data, std::size_t count, const std::vector<double>& values) {
   for (std::size_t i = 0; i < count; ++i) {
     const double value = values[values.size() == 1 ? 0 : i];
-    if constexpr (std::is_integral_v<T>)
-      if (!(value >= static_cast<double>(std::numeric_limits<T>::min()) &&
-            value <= static_cast<double>(std::numeric_limits<T>::max())))
-        throw UsageError("the constant " + std::to_string(value) + " does not fit its type");
+    bool fits =
+        sizeof(T) == sizeof(double) || std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
+    if constexpr (std::is_integral_v<T>)  // the largest int64 is 2^63 as a double
+      fits = value >= static_cast<double>(std::numeric_limits<T>::min()) &&
+             value <= static_cast<double>(std::numeric_limits<T>::max()) && value < 0x1p63;
+    if (!fits) throw UsageError("the constant " + std::to_string(value) + " does not fit its type");
     const T element = static_cast<T>(value);
     std::memcpy(data + i * sizeof(T), &element, sizeof(T));
   }
@@ -184,7 +189,9 @@ void add_input(NodeSpec& spec, const Json& json, std::size_t index) {
   if (!json.is_null()) {
     const std::string what = "input " + std::to_string(index);
     info.dtype = parse_type(json.at("type"));
-    info.dims = json.at("shape").get<std::vector<std::int64_t>>();
+    info.dims.emplace();
+    for (const Json& dim : json.at("shape"))
+      info.dims->push_back(core::whole_number<std::int64_t>(dim, what + ": an extent"));
     if (json.contains("constant")) set_constant(spec, info, json["constant"], what);
   }
   spec.node.inputs.push_back(std::move(info));
@@ -292,7 +299,7 @@ NodeSpec node_from_arguments(const TargetArguments& arguments) {
 NodeSpec node_from_json(const Json& json, const TargetArguments& arguments) {
   NodeSpec spec;
   spec.options = arguments.options;
-  const auto opset_version = json.value("opset_version", std::int64_t{0});
+  const auto opset_version = core::whole_number<std::int64_t>(json.value("opset_version", Json(0)), "opset_version");
   const std::string domain = json.contains("domain") ? domain_name(json["domain"]) : std::string();
   const Json& definition = find_definition(domain, json.at("op_type"), opset_version);
   set_operator(spec.node, definition, opset_version);

@@ -174,6 +174,38 @@ TEST(CApiMisuse, ExtentsAreCheckedBeforeTheyAreMultiplied) {
   octet_node_release(node);
 }
 
+/// Numbers that no type here holds, in every place of a node that has numbers.
+TEST(CApiMisuse, NumbersOfJson) {
+  const auto infer = [](const char* version, const char* dtype, const char* dim, const char* axis, const char* alpha) {
+    const std::string sum =
+        std::string(R"({"op_type": "ReduceSumInteger", "domain": "com.microsoft", "opset_version": )") + version +
+        R"(, "attributes": {"keepdims": )" + axis + R"(, "axes": [)" + axis + R"(]}, "inputs": [{"dtype": )" + dtype +
+        R"(, "dims": [3, )" + dim + "]}]}";
+    const std::string relu =
+        std::string(R"({"op_type": "QLinearLeakyRelu", "domain": "com.microsoft", "opset_version": 1,
+      "attributes": {"alpha": )") +
+        alpha + R"(}, "inputs": [{}, {}, {}, {}, {}]})";
+    std::uint64_t size = 0;
+    octet_status* status = octet_infer_json(sum.c_str(), nullptr, &size);
+    return status ? status : octet_infer_json(relu.c_str(), nullptr, &size);
+  };
+  expect_ok(infer("1", "2", "4", "1", "0.5"));
+  expect_ok(infer("9223372036854775807", "2", "4", "1", "-3.4e38"));
+  for (const char* wrong : {"1e300", "-1e300", "9223372036854775808", "18446744073709551615", "-9223372036854775809",
+                            "2.5", "1.0", "true", "[]", "{}"}) {
+    SCOPED_TRACE(wrong);
+    expect_error(infer(wrong, "2", "4", "1", "1"), {"octet_infer_json"});
+    expect_error(infer("1", wrong, "4", "1", "1"), {"octet_infer_json"});
+    expect_error(infer("1", "2", wrong, "1", "1"), {"octet_infer_json"});
+    expect_error(infer("1", "2", "4", wrong, "1"), {});
+  }
+  expect_error(infer("1", "2147483648", "4", "1", "1"), {"octet_infer_json", "32 bits"});
+  for (const char* wrong : {"1e39", "-1e300", "1e999", "[1e39]", "null"}) {
+    SCOPED_TRACE(wrong);
+    expect_error(infer("1", "2", "4", "1", wrong), {});
+  }
+}
+
 TEST(CApiMisuse, Options) {
   octet_node* const node = Product(1, 2, 3).node();
   for (const char* threads : {"0", "-1", "1025", "two", "", "2x", "99999999999999999999"})

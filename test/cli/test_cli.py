@@ -257,6 +257,26 @@ def test_explain_reads_shapes_that_lie_in_files(octet: Octet, tmp_path: Path) ->
     assert node["inputs"] == ["float[2,8]"]
 
 
+@pytest.mark.parametrize("number", ["1e300", "-1e300", "9223372036854775808", "-9223372036854775809", "2.5", '"x"'])
+@pytest.mark.parametrize("place", ["shape", "opset_version", "axis"])
+def test_numbers_out_of_range_are_refused(octet: Octet, tmp_path: Path, place: str, number: str) -> None:
+    values = {"shape": "2", "opset_version": "1", "axis": "0"} | {place: number}
+    (tmp_path / "node.json").write_text(
+        f'''{{"op_type": "DequantizeLinear", "domain": "com.microsoft", "opset_version": {values["opset_version"]},
+            "attributes": {{"axis": {values["axis"]}}}, "inputs": [{{"type": "int8", "shape": [3, {values["shape"]}]}},
+            {{"type": "float", "shape": [3], "constant": [1, 2, 3]}}]}}''')
+    code = USAGE if place == "axis" else FAILED
+    octet.run("explain", str(tmp_path / "node.json"), code=code)
+
+
+@pytest.mark.parametrize(("kind", "value"), [("float", "1e39"), ("float16", "-1e300"), ("bfloat16", "1e300"),
+                                             ("int64", "9223372036854775808"), ("uint8", "-1"), ("int32", "1e300")])
+def test_constants_out_of_range_are_refused(octet: Octet, tmp_path: Path, kind: str, value: str) -> None:
+    (tmp_path / "node.json").write_text(
+        f'''{{"op_type": "MatMulInteger", "inputs": [{{"type": "{kind}", "shape": [2, 2], "constant": {value}}}]}}''')
+    assert "does not fit its type" in octet.run("explain", str(tmp_path / "node.json"), code=USAGE)
+
+
 # --- bench -----------------------------------------------------------------------------------------------------------
 
 
