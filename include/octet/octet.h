@@ -74,11 +74,25 @@ typedef struct octet_dqip octet_dqip;         /* a dynamically quantized inner p
 #define OCTET_TYPE_INT16 5
 #define OCTET_TYPE_INT32 6
 #define OCTET_TYPE_INT64 7
+#define OCTET_TYPE_STRING 8 /* in graphs only: no tensor of Octet has it */
+#define OCTET_TYPE_BOOL 9
 #define OCTET_TYPE_FLOAT16 10
+#define OCTET_TYPE_DOUBLE 11
 #define OCTET_TYPE_UINT32 12
+#define OCTET_TYPE_UINT64 13
 #define OCTET_TYPE_BFLOAT16 16
+#define OCTET_TYPE_FLOAT8E4M3FN 17
+#define OCTET_TYPE_FLOAT8E4M3FNUZ 18
+#define OCTET_TYPE_FLOAT8E5M2 19
+#define OCTET_TYPE_FLOAT8E5M2FNUZ 20
 #define OCTET_TYPE_UINT4 21
 #define OCTET_TYPE_INT4 22
+#define OCTET_TYPE_FLOAT4E2M1 23
+#define OCTET_TYPE_FLOAT8E8M0 24
+#define OCTET_TYPE_UINT2 25
+#define OCTET_TYPE_INT2 26
+#define OCTET_TYPE_FLOAT6E2M3 27
+#define OCTET_TYPE_FLOAT6E3M2 28
 
 /* ---- Library ---------------------------------------------------------------------------------------------------- */
 

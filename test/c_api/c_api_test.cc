@@ -1,9 +1,12 @@
 // The flat C interface: what works.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <thread>
 #include <tuple>
 #include <utility>
+
+#include <octet/octet.hpp>
 
 #include "product.hpp"
 
@@ -201,6 +204,38 @@ TEST(CApi, SharesAnOperatorBetweenThreads) {
   for (auto& thread : threads) thread.join();
   octet_operator_release(op);
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+TEST(CApi, ElementTypesAreThoseOfTheCxxInterface) {
+  const std::pair<int, const char*> types[] = {{OCTET_TYPE_FLOAT, "float"},
+                                               {OCTET_TYPE_UINT8, "uint8"},
+                                               {OCTET_TYPE_INT8, "int8"},
+                                               {OCTET_TYPE_UINT16, "uint16"},
+                                               {OCTET_TYPE_INT16, "int16"},
+                                               {OCTET_TYPE_INT32, "int32"},
+                                               {OCTET_TYPE_INT64, "int64"},
+                                               {OCTET_TYPE_STRING, "string"},
+                                               {OCTET_TYPE_BOOL, "bool"},
+                                               {OCTET_TYPE_FLOAT16, "float16"},
+                                               {OCTET_TYPE_DOUBLE, "double"},
+                                               {OCTET_TYPE_UINT32, "uint32"},
+                                               {OCTET_TYPE_UINT64, "uint64"},
+                                               {OCTET_TYPE_BFLOAT16, "bfloat16"},
+                                               {OCTET_TYPE_FLOAT8E4M3FN, "float8e4m3fn"},
+                                               {OCTET_TYPE_FLOAT8E4M3FNUZ, "float8e4m3fnuz"},
+                                               {OCTET_TYPE_FLOAT8E5M2, "float8e5m2"},
+                                               {OCTET_TYPE_FLOAT8E5M2FNUZ, "float8e5m2fnuz"},
+                                               {OCTET_TYPE_UINT4, "uint4"},
+                                               {OCTET_TYPE_INT4, "int4"},
+                                               {OCTET_TYPE_FLOAT4E2M1, "float4e2m1"},
+                                               {OCTET_TYPE_FLOAT8E8M0, "float8e8m0"},
+                                               {OCTET_TYPE_UINT2, "uint2"},
+                                               {OCTET_TYPE_INT2, "int2"},
+                                               {OCTET_TYPE_FLOAT6E2M3, "float6e2m3"},
+                                               {OCTET_TYPE_FLOAT6E3M2, "float6e3m2"}};
+  for (const auto& [number, name] : types)
+    EXPECT_STREQ(octet::data_type_name(static_cast<octet::DataType>(number)), name);
+  EXPECT_EQ(std::size(types), 26U) << "28 numbers without the two complex types";
 }
 
 }  // namespace
