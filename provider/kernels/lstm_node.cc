@@ -1,7 +1,7 @@
 #include "provider/kernels/lstm_node.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -13,33 +13,26 @@ using vector::ActivationFunction;
 
 /// Parameters that a function has, and their values where the node gives none.
 struct ActivationDef {
-  const char* name;
   Activation kind;
   int parameters;  ///< 1: alpha; 2: alpha and beta
   float alpha = 0;
   float beta = 0;
 };
+/// In the order of kLstmActivations.
 constexpr ActivationDef kActivations[] = {
-    {"sigmoid", Activation::sigmoid, 0},
-    {"tanh", Activation::tanh, 0},
-    {"relu", Activation::relu, 0},
-    {"affine", Activation::affine, 2, 1.0F, 0.0F},
-    {"leakyrelu", Activation::leaky_relu, 1, 0.01F},
-    {"thresholdedrelu", Activation::thresholded_relu, 1, 1.0F},
-    {"scaledtanh", Activation::scaled_tanh, 2, 1.0F, 1.0F},
-    {"hardsigmoid", Activation::hard_sigmoid, 2, 0.2F, 0.5F},
-    {"elu", Activation::elu, 1, 1.0F},
-    {"softsign", Activation::softsign, 0},
-    {"softplus", Activation::softplus, 0},
+    {Activation::relu, 0},
+    {Activation::tanh, 0},
+    {Activation::sigmoid, 0},
+    {Activation::affine, 2, 1.0F, 0.0F},
+    {Activation::leaky_relu, 1, 0.01F},
+    {Activation::thresholded_relu, 1, 1.0F},
+    {Activation::scaled_tanh, 2, 1.0F, 1.0F},
+    {Activation::hard_sigmoid, 2, 0.2F, 0.5F},
+    {Activation::elu, 1, 1.0F},
+    {Activation::softsign, 0},
+    {Activation::softplus, 0},
 };
-
-const ActivationDef& definition_of(const std::string& name) {
-  const auto same = [&](const ActivationDef& def) {
-    return std::equal(name.begin(), name.end(), def.name, def.name + std::char_traits<char>::length(def.name),
-                      [](unsigned char a, char b) { return std::tolower(a) == b; });
-  };
-  return *std::find_if(std::begin(kActivations), std::end(kActivations), same);  // the definition has checked the names
-}
+static_assert(std::size(kActivations) == kLstmActivations.size());
 
 /// The values of activation_alpha or activation_beta, which functions take in their order.
 class Parameters {
@@ -79,7 +72,7 @@ LstmNode::LstmNode(const NodeContext& node)
   while (names.size() < 3 * directions.size()) names.insert(names.end(), {"sigmoid", "tanh", "tanh"});
   Parameters alphas(node, "activation_alpha"), betas(node, "activation_beta");
   const auto function = [&](const std::string& name) {
-    const ActivationDef& def = definition_of(name);
+    const ActivationDef& def = kActivations[find_lstm_activation(name).value()];
     ActivationFunction result{def.kind, def.alpha, def.beta};
     if (def.parameters >= 1) result.alpha = alphas.next(def.alpha);
     if (def.parameters >= 2) result.beta = betas.next(def.beta);

@@ -6,28 +6,9 @@
 
 #include "primitives/vector/lstm_kernels.hpp"
 #include "provider/core/kernel.hpp"
+#include "provider/ops/lstm.hpp"
 
 namespace octet::core {
-
-struct LstmPorts {
-  enum Input : std::size_t {
-    x,
-    w,
-    r,
-    b,
-    sequence_lens,
-    initial_h,
-    initial_c,
-    p,
-    w_scale,
-    w_zero_point,
-    r_scale,
-    r_zero_point
-  };
-  enum Output : std::size_t { y, y_h, y_c };
-  static constexpr std::size_t kInputs = 12;
-  static constexpr std::size_t kOutputs = 3;
-};
 
 /// What one direction does.
 struct LstmDirection {

@@ -1,13 +1,13 @@
-#include "provider/kernels/lstm_weights.hpp"
 
+#include "provider/kernels/lstm_weights.hpp"
 #include <algorithm>
 #include <cstring>
 #include <functional>
 #include <string_view>
-
 #include "primitives/vector/kernels.hpp"
 #include "provider/core/scratch.hpp"
 #include "provider/kernels/shared_weights.hpp"
+#include "provider/ops/lstm_weights.hpp"
 
 namespace octet::core {
 namespace {
@@ -117,10 +117,7 @@ void Bfloat16GateWeights::pack(const TensorView& weights, const TensorView& zero
   const std::int64_t width = kGates * hidden_, zero_points = zero_point.rank == 1 ? 1 : width;
   const auto* values = weights.as<const std::uint8_t>() + direction * k_ * width;
   const auto* zeros = zero_point.as<const std::uint8_t>() + direction * zero_points;
-  const bool is_signed = weights.dtype == DataType::int8;
-  const auto integer = [=](std::uint8_t byte) {
-    return is_signed ? std::int32_t{static_cast<std::int8_t>(byte)} : byte;
-  };
+  const auto integer = [type = weights.dtype](std::uint8_t byte) { return integer_of(type, byte); };
   for (std::int64_t n = 0; n < width; ++n) {
     const std::int64_t gate = n / hidden_, unit = n % hidden_;
     const std::int64_t column = unit / kUnitBlock * kColumnBlock + gate * kUnitBlock + unit % kUnitBlock;

@@ -5,10 +5,12 @@
 
 #include "provider/core/registry.hpp"
 #include "provider/onnx/graph_state.hpp"
+#include "provider/ops/lstm.hpp"
 #include "provider/ops/ops.hpp"
 
 namespace octet {
 
+using core::LstmPorts;
 using core::OpDef;
 using core::PortDef;
 using core::PortOption;
@@ -34,8 +36,6 @@ void complete_lstm(Attributes& attributes, const core::TypeAndShape& recurrence,
 }  // namespace onnx_side
 
 namespace {
-
-constexpr std::size_t kRecurrenceWeights = 2;  ///< input R of DynamicQuantizeLSTM
 
 /// "A, a_scale and B"
 std::string port_names(const std::vector<PortDef>& ports) {
@@ -127,8 +127,8 @@ std::vector<GraphValue> GraphBuilder::add_node(const GraphNode& node) {
     types.back() = given.type;
   }
   if (op.family == core::Family::lstm)
-    onnx_side::complete_lstm(
-        built.attributes, types.size() > kRecurrenceWeights ? types[kRecurrenceWeights] : core::TypeAndShape(), label);
+    onnx_side::complete_lstm(built.attributes, types.size() > LstmPorts::r ? types[LstmPorts::r] : core::TypeAndShape(),
+                             label);
   core::InferContext context(op, node.name, built.attributes, std::move(types),
                              std::vector<core::TypeAndShape>(op.outputs.size(), {true}));
   core::check_and_infer(context, core::Purpose::graph);
@@ -156,18 +156,12 @@ DynamicQuantizeLstmOutputs GraphBuilder::add_dynamic_quantize_lstm(const Dynamic
   node.op_type = "DynamicQuantizeLSTM";
   node.name = name;
   if (!std::isfinite(parameters.lda_coeff)) fail(given_label(node) + ": parameter 'lda coeff' is not finite");
-  node.inputs = {{"X", inputs.X},
-                 {"W", inputs.W},
-                 {"R", inputs.R},
-                 {"B", inputs.B},
-                 {"sequence_lens", inputs.sequence_lens},
-                 {"initial_h", inputs.initial_h},
-                 {"initial_c", inputs.initial_c},
-                 {"P", inputs.P},
-                 {"W_scale", inputs.W_scale},
-                 {"W_zero_point", inputs.W_zero_point},
-                 {"R_scale", inputs.R_scale},
-                 {"R_zero_point", inputs.R_zero_point}};
+  const GraphValue values[LstmPorts::kInputs] = {
+      inputs.X,         inputs.W,           inputs.R, inputs.B,       inputs.sequence_lens,
+      inputs.initial_h, inputs.initial_c,   inputs.P, inputs.W_scale, inputs.W_zero_point,
+      inputs.R_scale,   inputs.R_zero_point};
+  const OpDef& op = *core::find_op(core::kMicrosoftDomain, node.op_type, 1);
+  for (std::size_t i = 0; i < LstmPorts::kInputs; ++i) node.inputs.emplace_back(op.inputs[i].name, values[i]);
   node.attributes = {{"direction", parameters.direction},
                      {"clip", parameters.clip},
                      {"input_forget", std::int64_t{parameters.input_forget}}};

@@ -12,6 +12,8 @@
 #include "provider/onnx/graph_state.hpp"
 #include "provider/onnx/inference.hpp"
 #include "provider/onnx/tensor_data.hpp"
+#include "provider/ops/lstm.hpp"
+#include "provider/ops/lstm_weights.hpp"
 #include "provider/ops/ops.hpp"
 
 namespace octet::training {
@@ -19,8 +21,11 @@ namespace {
 
 using onnx_side::fail;
 
-enum Input { kW = 1, kR = 2, kB = 3, kP = 7, kWScale = 8, kWZeroPoint = 9, kRScale = 10, kRZeroPoint = 11 };
-constexpr Input kConstant[] = {kW, kR, kB, kP, kWScale, kWZeroPoint, kRScale, kRZeroPoint};
+using Port = core::LstmPorts;
+using Input = Port::Input;
+
+constexpr Input kConstant[] = {Port::w,       Port::r,           Port::b, Port::p, Port::w_scale, Port::w_zero_point,
+                               Port::r_scale, Port::r_zero_point};
 
 /// The constant inputs of one node, which fits its definition.
 class NodeReader {
@@ -45,10 +50,12 @@ class NodeReader {
   const Attributes& attributes() const noexcept { return attributes_; }
   [[noreturn]] void fail_input(Input input, const std::string& text) const { fail(input_label(input) + " " + text); }
 
-  bool has(Input input) const noexcept { return input < node_.input_size() && !node_.input(input).empty(); }
+  bool has(Input input) const noexcept {
+    return input < static_cast<std::size_t>(node_.input_size()) && !name_of(input).empty();
+  }
   const onnx::TensorProto& tensor(Input input) const {
     if (!has(input)) fail_input(input, "is missing");
-    const std::string& value = node_.input(input);
+    const std::string& value = name_of(input);
     for (const onnx::TensorProto& initializer : graph_.initializer())
       if (initializer.name() == value) return initializer;
     if (const auto constant = constants_.find(value); constant != constants_.end()) return constant->second;
@@ -76,6 +83,7 @@ class NodeReader {
   std::vector<std::uint8_t> bytes(Input input) const { return elements<std::uint8_t>(input); }
 
  private:
+  const std::string& name_of(Input input) const { return node_.input(static_cast<int>(input)); }
   std::string input_label(Input input) const { return label_ + ": input '" + op_.inputs[input].name + "'"; }
 
   /// The definition's own rules for attributes, types and extents; everything below relies on them.
@@ -127,10 +135,6 @@ bool is_per_channel(const NodeReader& reader, Input scale, Input zero_point) {
   return reader.dims(scale).size() == 2 || reader.dims(zero_point).size() == 2;
 }
 
-int integer_of(DataType type, std::uint8_t byte) {
-  return type == DataType::int8 ? static_cast<int>(static_cast<std::int8_t>(byte)) : static_cast<int>(byte);
-}
-
 /// One element for each direction, or already one for each of its columns, to `count` elements.
 template <class T>
 std::vector<T> spread(const std::vector<T>& given, std::size_t columns, std::size_t count) {
@@ -151,8 +155,9 @@ Weights read_weights(const NodeReader& reader, Input input, Input scale, Input z
   const std::size_t of_direction = static_cast<std::size_t>(dims[1]) * columns;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const std::size_t at = per_channel ? i / of_direction * columns + i % columns : i / of_direction;
-    weights.values.push_back(static_cast<float>(integer_of(type, bytes[i]) - integer_of(type, weights.zero_point[at])) *
-                             weights.scale[at]);
+    weights.values.push_back(
+        static_cast<float>(core::integer_of(type, bytes[i]) - core::integer_of(type, weights.zero_point[at])) *
+        weights.scale[at]);
   }
   return weights;
 }
@@ -184,12 +189,13 @@ Lstm layer_of(const onnx::ModelProto& model, const std::filesystem::path& direct
   LstmDefinition definition;
   definition.name = node;
   definition.attributes = reader.attributes();
-  const auto type = static_cast<DataType>(reader.tensor(kW).data_type());
-  const bool per_channel = is_per_channel(reader, kWScale, kWZeroPoint) || is_per_channel(reader, kRScale, kRZeroPoint);
-  Weights w = read_weights(reader, kW, kWScale, kWZeroPoint, type, per_channel);
-  Weights r = read_weights(reader, kR, kRScale, kRZeroPoint, type, per_channel);
-  definition.input_size = reader.dims(kW)[1];
-  definition.hidden_size = reader.dims(kR)[1];
+  const auto type = static_cast<DataType>(reader.tensor(Port::w).data_type());
+  const bool per_channel = is_per_channel(reader, Port::w_scale, Port::w_zero_point) ||
+                           is_per_channel(reader, Port::r_scale, Port::r_zero_point);
+  Weights w = read_weights(reader, Port::w, Port::w_scale, Port::w_zero_point, type, per_channel);
+  Weights r = read_weights(reader, Port::r, Port::r_scale, Port::r_zero_point, type, per_channel);
+  definition.input_size = reader.dims(Port::w)[1];
+  definition.hidden_size = reader.dims(Port::r)[1];
   definition.quantization = {type, is_symmetric(type, w) && is_symmetric(type, r), per_channel};
   definition.w = std::move(w.values);
   definition.w_scale = std::move(w.scale);
@@ -197,8 +203,8 @@ Lstm layer_of(const onnx::ModelProto& model, const std::filesystem::path& direct
   definition.r = std::move(r.values);
   definition.r_scale = std::move(r.scale);
   definition.r_zero_point = std::move(r.zero_point);
-  if (reader.has(kB)) definition.b = reader.floats(kB);
-  if (reader.has(kP)) definition.p = reader.floats(kP);
+  if (reader.has(Port::b)) definition.b = reader.floats(Port::b);
+  if (reader.has(Port::p)) definition.p = reader.floats(Port::p);
   read_metadata(reader, definition);
   return Lstm(std::move(definition));
 }

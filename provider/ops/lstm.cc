@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "provider/core/infer.hpp"
+#include "provider/ops/lstm.hpp"
 #include "provider/ops/ops.hpp"
 
 namespace octet::core {
@@ -11,20 +12,7 @@ namespace {
 
 using PO = PortOption;
 
-enum Input : std::size_t {
-  kX,
-  kW,
-  kR,
-  kB,
-  kSequenceLens,
-  kInitialH,
-  kInitialC,
-  kP,
-  kWScale,
-  kWZeroPoint,
-  kRScale,
-  kRZeroPoint
-};
+using Port = LstmPorts;
 
 Dim number_of_directions(const InferContext& context) {
   const std::string& direction = *context.attribute<std::string>("direction");
@@ -49,8 +37,8 @@ Dim hidden_size(const InferContext& context) {
       context.fail("attribute 'hidden_size' is " + std::to_string(*given) + ", expected 1 to " + std::to_string(kMost));
     return *given;
   }
-  Dim hidden = either(extent(context, kR, 3, 1), extent(context, kInitialH, 3, 2));
-  for (const std::size_t i : {kR, kW}) {
+  Dim hidden = either(extent(context, Port::r, 3, 1), extent(context, Port::initial_h, 3, 2));
+  for (const std::size_t i : {Port::r, Port::w}) {
     const Dim gates = extent(context, i, 3, 2);
     if (!hidden.known() && gates.known() && gates.value % 4 == 0) hidden = gates.value / 4;
   }
@@ -64,15 +52,9 @@ void check_activations(const InferContext& context, const Dim& directions) {
   if (names->size() != expected)
     context.fail("attribute 'activations' has " + std::to_string(names->size()) + " entries, expected " +
                  std::to_string(expected));
-  constexpr const char* kKnown[] = {"relu",       "tanh",        "sigmoid", "affine",   "leakyrelu", "thresholdedrelu",
-                                    "scaledtanh", "hardsigmoid", "elu",     "softsign", "softplus"};
-  for (const std::string& name : *names) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (std::find(std::begin(kKnown), std::end(kKnown), lower) == std::end(kKnown))
+  for (const std::string& name : *names)
+    if (!find_lstm_activation(name))
       context.fail("attribute 'activations' names '" + name + "', which is no activation function");
-  }
 }
 
 /// One element for each direction, or for each direction and gate column.
@@ -91,22 +73,22 @@ void infer_lstm(InferContext& context) {
   const Dim directions = number_of_directions(context);
   check_activations(context, directions);
   const Dim hidden = hidden_size(context);
-  const Dim sequence = extent(context, kX, 3, 0);
-  const Dim input = either(extent(context, kX, 3, 2), extent(context, kW, 3, 1));
-  Dim batch = either(extent(context, kX, 3, 1), extent(context, kSequenceLens, 1, 0));
-  batch = either(batch, either(extent(context, kInitialH, 3, 1), extent(context, kInitialC, 3, 1)));
+  const Dim sequence = extent(context, Port::x, 3, 0);
+  const Dim input = either(extent(context, Port::x, 3, 2), extent(context, Port::w, 3, 1));
+  Dim batch = either(extent(context, Port::x, 3, 1), extent(context, Port::sequence_lens, 1, 0));
+  batch = either(batch, either(extent(context, Port::initial_h, 3, 1), extent(context, Port::initial_c, 3, 1)));
 
   const Dim gates = times(4, hidden);
-  require_shape(context, kX, {sequence, batch, input}, "[seq_length,batch_size,input_size]");
-  require_shape(context, kW, {directions, input, gates}, "[num_directions,input_size,4*hidden_size]");
-  require_shape(context, kR, {directions, hidden, gates}, "[num_directions,hidden_size,4*hidden_size]");
-  require_shape(context, kB, {directions, times(8, hidden)}, "[num_directions,8*hidden_size]");
-  require_shape(context, kSequenceLens, {batch}, "[batch_size]");
+  require_shape(context, Port::x, {sequence, batch, input}, "[seq_length,batch_size,input_size]");
+  require_shape(context, Port::w, {directions, input, gates}, "[num_directions,input_size,4*hidden_size]");
+  require_shape(context, Port::r, {directions, hidden, gates}, "[num_directions,hidden_size,4*hidden_size]");
+  require_shape(context, Port::b, {directions, times(8, hidden)}, "[num_directions,8*hidden_size]");
+  require_shape(context, Port::sequence_lens, {batch}, "[batch_size]");
   const Shape state{directions, batch, hidden};
-  require_shape(context, kInitialH, state, "[num_directions,batch_size,hidden_size]");
-  require_shape(context, kInitialC, state, "[num_directions,batch_size,hidden_size]");
-  require_shape(context, kP, {directions, times(3, hidden)}, "[num_directions,3*hidden_size]");
-  for (const std::size_t i : {kWScale, kWZeroPoint, kRScale, kRZeroPoint})
+  require_shape(context, Port::initial_h, state, "[num_directions,batch_size,hidden_size]");
+  require_shape(context, Port::initial_c, state, "[num_directions,batch_size,hidden_size]");
+  require_shape(context, Port::p, {directions, times(3, hidden)}, "[num_directions,3*hidden_size]");
+  for (const std::size_t i : {Port::w_scale, Port::w_zero_point, Port::r_scale, Port::r_zero_point})
     check_parameter(context, i, directions, gates);
 
   context.set_output_shape(0, {sequence, directions, batch, hidden});
@@ -185,6 +167,15 @@ std::vector<AttributeDef> lstm_attributes() {
 }
 
 }  // namespace
+
+std::optional<std::size_t> find_lstm_activation(std::string_view name) noexcept {
+  const auto* const found = std::find_if(kLstmActivations.begin(), kLstmActivations.end(), [&](std::string_view known) {
+    return std::equal(name.begin(), name.end(), known.begin(), known.end(),
+                      [](unsigned char a, unsigned char b) { return std::tolower(a) == b; });
+  });
+  if (found == kLstmActivations.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - kLstmActivations.begin());
+}
 
 void add_lstm_ops(std::vector<OpDef>& ops) {
   OpDef op;
