@@ -67,9 +67,10 @@ struct ColumnWalk {
   std::int64_t row_stride;  ///< in elements
   std::int64_t width;       ///< 32 or 64: how many columns are taken together
   bool upwards;             ///< from the last rows to the first
+  bool from_memory;         ///< the matrix is larger than the caches: what is bounded soon is fetched
 
-  /// Become rint(b * reciprocal[n]), ties to even. A product has at most 127 in magnitude, or is NaN and gives -128.
-  /// Columns past the last are zeros.
+  /// Become rint(b * reciprocal[n]), ties to even. A product has at most 127 in magnitude, or is NaN and gives any
+  /// integer. Columns past the last are zeros.
   FloatColumns quantized;
   const float* reciprocal;   ///< `width` of them
   std::int8_t* packed;       ///< where the first column is in its block (matmul_kernels.hpp)

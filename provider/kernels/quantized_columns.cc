@@ -16,6 +16,8 @@ using vector::padded_k;
 /// 255 * 128 * 65793 is the greatest magnitude of a sum that int32 holds.
 constexpr std::int64_t kMostDepth = 65793 / 64 * 64;
 
+constexpr std::int64_t kCachedBytes = 8 * 1024 * 1024;  // of B: more is not in the last cache, or not to be counted on
+
 // Without branches, so that a compiler computes many at once. NaN where the bound is not finite.
 float scale_of(float bound, float levels) {
   const float scale = bound / levels + (bound - bound);
@@ -96,6 +98,7 @@ void ColumnQuantizer::walk(vector::ColumnWalk& step, std::int64_t piece) {
   step.row_stride = b_.n;
   step.width = width_;
   step.upwards = upwards_;
+  step.from_memory = b_.k * b_.n * b_.element_bytes() > kCachedBytes;
   step.bounds = bounds_;
   vector::kernels().rowwise->walk_columns(step);
 }

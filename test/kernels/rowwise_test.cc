@@ -150,6 +150,7 @@ class WalkTest : public testing::TestWithParam<const vector::Kernels*> {
     walk.row_stride = kStride;
     walk.width = given.width;
     walk.upwards = given.upwards;
+    walk.from_memory = given.columns % 2 == 0;
     walk.quantized = columns_from(0, given.columns);
     walk.reciprocal = reciprocal_.data();
     if (given.next_columns > 0) walk.bounded = columns_from(kNext, given.next_columns);

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::int64_t kLane = static_cast<std::int64_t>(kLanes);
 constexpr std::int64_t kPair = 2 * kLane;  // columns of two registers
+constexpr std::int64_t kAheadGroups = 4;   // from being fetched to being read
 
 #ifdef __AVX512F__
 inline Ints magnitude_bits(Floats a) { return _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x7FFFFFFF)); }
@@ -22,11 +23,6 @@ inline Ints first_fours(Ints a) { return _mm512_unpacklo_epi16(_mm512_setzero_si
 inline Ints last_fours(Ints a) { return _mm512_unpackhi_epi16(_mm512_setzero_si512(), a); }
 inline Floats as_floats(Ints a) { return _mm512_castsi512_ps(a); }
 inline Ints as_ints(Floats a) { return _mm512_castps_si512(a); }
-/// In each lane of 128 bits, byte 4 r + c to 4 c + r.
-inline Ints by_column(Ints a) {
-  const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  return _mm512_shuffle_epi8(a, _mm512_broadcast_i32x4(order));
-}
 #else
 inline Ints magnitude_bits(Floats a) { return _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7FFFFFFF)); }
 inline Ints greater(Ints a, Ints b) { return _mm256_max_epi32(a, b); }
@@ -42,10 +38,6 @@ inline Ints first_fours(Ints a) { return _mm256_unpacklo_epi16(_mm256_setzero_si
 inline Ints last_fours(Ints a) { return _mm256_unpackhi_epi16(_mm256_setzero_si256(), a); }
 inline Floats as_floats(Ints a) { return _mm256_castsi256_ps(a); }
 inline Ints as_ints(Floats a) { return _mm256_castps_si256(a); }
-inline Ints by_column(Ints a) {
-  const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  return _mm256_shuffle_epi8(a, _mm256_broadcastsi128_si256(order));
-}
 #endif
 
 /// Two registers for kPair columns.
@@ -74,6 +66,34 @@ inline IntPair fours_apart(const IntPair& a) {
   return fours_in_order(a);
 #endif
 }
+
+/// Four rows of dwords, whose first bytes are put side by side by column.
+#ifdef __AVX512F__
+class FourRows {
+ public:
+  OCTET_INLINE void put(int row, Ints a) {
+    const Ints firsts = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12));
+    bytes_ = row == 0 ? a : _mm512_mask_shuffle_epi8(bytes_, 0x1111111111111111U << row, a, firsts);
+  }
+  OCTET_INLINE Ints by_column() const { return bytes_; }
+
+ private:
+  Ints bytes_;
+};
+#else
+class FourRows {
+ public:
+  OCTET_INLINE void put(int row, Ints a) { rows_[row] = a; }
+  OCTET_INLINE Ints by_column() const {
+    const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const Ints bytes = pack_s8(pack_s16(rows_[0], rows_[1]), pack_s16(rows_[2], rows_[3]));
+    return _mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(order));
+  }
+
+ private:
+  Ints rows_[kGroup];
+};
+#endif
 
 /// What differs between the types: how kPair columns are read and their magnitudes kept, and in which order they come.
 template <class T>
@@ -136,6 +156,17 @@ OCTET_INLINE typename Source<T>::Raw read(const T* row, int pair, std::int64_t c
   return count > 0 ? Source<T>::read(row + pair * kPair, count) : typename Source<T>::Raw{};
 }
 
+/// Brings the columns of a group of rows into the L2 cache.
+template <int kPairs, class T>
+OCTET_INLINE void fetch(const T* group, std::int64_t stride) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+#pragma GCC unroll 4
+  for (int r = 0; r < kGroup; ++r)
+#pragma GCC unroll 4
+    for (std::int64_t n = 0; n < kPairs * kPair; n += kLine)
+      _mm_prefetch(reinterpret_cast<const char*>(group + r * stride + n), _MM_HINT_T1);
+}
+
 /// kPairs * kPair columns from n on; rows are a multiple of 4. kWhole: all columns are there. kProducts: for how many
 /// rows of A there is room; 0: the integers are packed.
 template <class T, int kPairs, bool kWhole, int kProducts>
@@ -170,17 +201,17 @@ void walk_groups(const ColumnWalk& walk, std::int64_t n) {
   for (std::int64_t k = 0; k < walk.rows; k += kGroup) {
     if (quantizes) {
       IntPair bytes[kPairs];
+      if (kProducts > 1) asm("" : "+m"(factor));  // in memory: the registers are for sums
 #pragma GCC unroll 2
       for (int p = 0; p < kPairs; ++p) {
-        Ints low[kGroup], high[kGroup];
+        FourRows low, high;
 #pragma GCC unroll 4
         for (int r = 0; r < kGroup; ++r) {
           const FloatPair x = S::values(read<T, kWhole>(quantized + r * stride, p, quantized_columns));
-          low[r] = round(mul(x.low, factor[p].low));
-          high[r] = round(mul(x.high, factor[p].high));
+          low.put(r, round(mul(x.low, factor[p].low)));
+          high.put(r, round(mul(x.high, factor[p].high)));
         }
-        bytes[p] = {by_column(pack_s8(pack_s16(low[0], low[1]), pack_s16(low[2], low[3]))),
-                    by_column(pack_s8(pack_s16(high[0], high[1]), pack_s16(high[2], high[3])))};
+        bytes[p] = {low.by_column(), high.by_column()};
         sum[p] = {add_weights(sum[p].low, bytes[p].low), add_weights(sum[p].high, bytes[p].high)};
         if (kProducts == 0) store_in_order(packed + p * kPair * kGroup, S::in_order(bytes[p]));
       }
@@ -199,6 +230,7 @@ void walk_groups(const ColumnWalk& walk, std::int64_t n) {
       if (kProducts == 0) packed += step * kColumnBlock;
     }
     if (bounds) {
+      if (walk.from_memory) fetch<kPairs>(bounded + kAheadGroups * step * stride, stride);
 #pragma GCC unroll 4
       for (int r = 0; r < kGroup; ++r)
 #pragma GCC unroll 2
