@@ -16,7 +16,7 @@ using vector::padded_k;
 /// 255 * 128 * 65793 is the greatest magnitude of a sum that int32 holds.
 constexpr std::int64_t kMostDepth = 65793 / 64 * 64;
 
-constexpr std::int64_t kCachedBytes = 8 * 1024 * 1024;  // of B: more is not in the last cache, or not to be counted on
+constexpr std::int64_t kCachedBytes = 4 * 1024 * 1024;  // of B: more is not in the last cache, or not to be counted on
 
 // Without branches, so that a compiler computes many at once. NaN where the bound is not finite.
 float scale_of(float bound, float levels) {
