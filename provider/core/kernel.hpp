@@ -70,6 +70,7 @@ class Kernel {
   virtual ~Kernel() = default;
   /// True where the kernel keeps its own form of constant input i, so that nobody else needs to.
   virtual bool holds(std::size_t /*input*/) const noexcept { return false; }
+  /// At least one of the outputs has elements.
   virtual std::unique_ptr<const Plan> plan(const PlanRequest& request) const = 0;
 };
 

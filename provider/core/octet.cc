@@ -1,32 +1,51 @@
 // The public C++ classes, thin over provider/core.
 #include <octet/version.h>
+#include <new>
 #include <octet/octet.hpp>
 
 #include "provider/core/operator_state.hpp"
 #include "provider/core/parallel.hpp"
 
 namespace octet {
+namespace {
+
+/// function(); memory that is exhausted is an Error as any other.
+template <class Function>
+auto guarded(const Function& function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::out_of_memory, "out of memory");
+  }
+}
+
+}  // namespace
+
 Operator::Operator(const Node& node, const Options& options)
-    : state_(std::make_unique<core::OperatorState>(node, options)) {}
+    : state_(guarded([&] { return std::make_unique<core::OperatorState>(node, options); })) {}
 Operator::~Operator() = default;
 Operator::Operator(Operator&&) noexcept = default;
 Operator& Operator::operator=(Operator&&) noexcept = default;
 
 std::vector<ValueInfo> Operator::infer(const std::vector<TensorView>& inputs) const {
-  std::vector<ValueInfo> result;
-  for (const core::TensorInfo& info : state_->plan(inputs.data(), inputs.size())->outputs) {
-    ValueInfo value{info.dtype};
-    if (info.present()) value.dims = info.dims;
-    result.push_back(std::move(value));
-  }
-  return result;
+  return guarded([&] {
+    std::vector<ValueInfo> result;
+    for (const core::TensorInfo& info : state_->plan(inputs.data(), inputs.size())->outputs) {
+      ValueInfo value{info.dtype};
+      if (info.present()) value.dims = info.dims;
+      result.push_back(std::move(value));
+    }
+    return result;
+  });
 }
 
 void Operator::run(const TensorView* inputs, std::size_t num_inputs, const TensorView* outputs, std::size_t num_outputs,
                    const Call& call) const {
-  const auto entry = state_->plan(inputs, num_inputs);
-  state_->check_outputs(*entry, outputs, num_outputs);
-  state_->run(*entry, inputs, num_inputs, outputs, core::with_own_threads(call, state_->options().threads));
+  guarded([&] {
+    const auto entry = state_->plan(inputs, num_inputs);
+    state_->check_outputs(*entry, outputs, num_outputs);
+    state_->run(*entry, inputs, num_inputs, outputs, core::with_own_threads(call, state_->options().threads));
+  });
 }
 
 void Operator::run(const std::vector<TensorView>& inputs, const std::vector<TensorView>& outputs,
@@ -35,7 +54,7 @@ void Operator::run(const std::vector<TensorView>& inputs, const std::vector<Tens
 }
 
 Decision Operator::explain(const std::vector<TensorView>& inputs) const {
-  return state_->plan(inputs.data(), inputs.size())->plan->decision();
+  return guarded([&] { return state_->plan(inputs.data(), inputs.size())->plan->decision(); });
 }
 
 const char* version() noexcept { return OCTET_VERSION; }

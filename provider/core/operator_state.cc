@@ -41,6 +41,13 @@ Node checked(const Node& node) {
   return copy;
 }
 
+/// Where no output has an element.
+class EmptyPlan final : public Plan {
+ public:
+  EmptyPlan() : Plan({"none", "empty output", {}}) {}
+  void run(const Call&, const TensorView*, const TensorView*) const override {}
+};
+
 }  // namespace
 
 OperatorState::OperatorState(const Node& given, const Options& options) : node_name_(given.name), options_(options) {
@@ -170,7 +177,11 @@ std::unique_ptr<const Plan> OperatorState::make_plan(const TensorView* views, st
     }
     outputs.push_back(std::move(info));
   }
-  auto plan = kernel_->plan(PlanRequest{infos, outputs, options_, label_});
+  const bool is_empty = std::all_of(outputs.begin(), outputs.end(), [](const TensorInfo& output) {
+    return !output.present() || output.elements() == 0;
+  });
+  std::unique_ptr<const Plan> plan = std::make_unique<const EmptyPlan>();
+  if (!is_empty) plan = kernel_->plan(PlanRequest{infos, outputs, options_, label_});
   trace(label_, plan->decision());
   return plan;
 }

@@ -52,12 +52,9 @@ class BinaryPlan final : public Plan {
         num_inputs_(request.inputs.size()),
         is_signed_(signed_index(request.inputs[ports.a].dtype)),
         elements_(request.outputs[0].elements()),
-        walk_(elements_ == 0 ? std::vector<BroadcastLoop>{{1, 1, 1}}
-                             : broadcast_loops(request.inputs[ports.a].dims, request.inputs[ports.b].dims,
-                                               request.outputs[0].dims)) {}
+        walk_(broadcast_loops(request.inputs[ports.a].dims, request.inputs[ports.b].dims, request.outputs[0].dims)) {}
 
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override {
-    if (elements_ == 0) return;
     const Computation compute = computation(inputs);
     const auto* a = inputs[ports_.a].as<const std::uint8_t>();
     const auto* b = inputs[ports_.b].as<const std::uint8_t>();
@@ -139,7 +136,6 @@ class BinaryKernel final : public Kernel {
         request.options, request.label,
         {{"onednn", offer_onednn_binary}, {"vector", offer_vector_binary}, {"eigen", offer_eigen_binary}});
     choice.decision.implementation = choice.chosen->implementation;
-    if (request.outputs[0].elements() == 0) choice.decision = {"none", "empty output", {}};
     return std::make_unique<BinaryPlan>(std::move(choice.decision), *choice.chosen, function_, ports_, request);
   }
 

@@ -69,7 +69,7 @@ class LstmKernel final : public Kernel {
     const LstmShape shape{x[0], x[1], x[2], r[1], r[0]};
     LstmProducts products;
     Decision decision;
-    if (shape.batch == 0 || shape.hidden == 0 || shape.steps == 0) {
+    if (shape.steps == 0) {
       decision = {"none", "no steps", {}};
     } else if (constants_.rounded_r) {
       products = bfloat16_products(shape);

@@ -2,6 +2,8 @@
 //
 //   sum[m][n] = sum over k of (A[m][k] - a_zero_point[m]) * (B[k][n] - b_zero_point[n])      int32, modulo 2^32
 //   then each operator's formula (provider/ops/matmul.cc) by the epilogue (primitives/vector/matmul_kernels.hpp).
+#include <algorithm>
+
 #include "provider/kernels/choose_product.hpp"
 #include "provider/kernels/kernels.hpp"
 #include "provider/kernels/matmul_plan.hpp"
@@ -36,7 +38,8 @@ class MatMulKernel final : public Kernel {
         throw Error(ErrorCode::not_implemented, node.label + ": input '" + node.op.inputs[i].name + "' has type " +
                                                     data_type_name(node.node.inputs[i].dtype) +
                                                     ", computed are the 8-bit integers");
-    if (const TensorView b = node.constant(node_.ports.b); b.present()) pack(b);
+    const TensorView b = node.constant(node_.ports.b);
+    if (b.present() && std::find(b.dims, b.dims + b.rank, 0) == b.dims + b.rank) pack(b);
   }
 
   bool holds(std::size_t input) const noexcept override { return weights_ != nullptr && input == node_.ports.b; }
@@ -46,9 +49,7 @@ class MatMulKernel final : public Kernel {
                       node_.transpose_b);
     merge_where_possible(node_, request, shape);
     Choice<Product> product;
-    if (request.outputs[0].elements() == 0) {
-      product.decision = {"none", "empty output", {}};
-    } else if (shape.k == 0) {
+    if (shape.k == 0) {
       product.decision = {"none", "sums over nothing", {}};
     } else {
       const bool weights_of_run = weights_ == nullptr && !node_.transpose_b;

@@ -110,7 +110,6 @@ class QuantizePlan final : public LinearPlan {
         half_(precision == DataType::bfloat16 ? vector::kBfloat16 : vector::kFloat16) {}
 
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override {
-    if (layout_.elements == 0) return;
     if (!in_half_precision_) {
       const QuantizeParameters parameters(layout_, loops_, inputs[kScale], zero_point(inputs));
       return run(call, inputs[kX], outputs[0], parameters, nullptr);
@@ -205,7 +204,6 @@ class DequantizePlan final : public LinearPlan {
       : LinearPlan(std::move(decision), loops, request, layout, request.inputs[kX].dtype) {}
 
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override {
-    if (layout_.elements == 0) return;
     const TensorView& x = inputs[kX];
     const TensorView& y = outputs[0];
     const QuantizeParameters parameters(layout_, loops_, inputs[kScale], zero_point(inputs));

@@ -51,7 +51,6 @@ class UnaryPlan final : public Plan {
   }
 
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override {
-    if (elements_ == 0) return;
     const auto* x = inputs[kX].as<const std::uint8_t>();
     auto* y = outputs[0].as<std::uint8_t>();
     if (table_) return look_up(call, loops_, table_->data(), x, elements_, y);
@@ -95,7 +94,6 @@ class UnaryKernel final : public Kernel {
   std::unique_ptr<const Plan> plan(const PlanRequest& request) const override {
     Choice<UnaryLoops> choice = choose_unary_loops(request.options, request.label);
     choice.decision.implementation = choice.chosen->implementation;
-    if (request.outputs[0].elements() == 0) choice.decision = {"none", "empty output", {}};
     return std::make_unique<UnaryPlan>(std::move(choice.decision), *choice.chosen, request, function_, is_constant_);
   }
 

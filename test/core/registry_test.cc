@@ -9,6 +9,7 @@
 #include "provider/core/registry.hpp"
 #include "test/reference/reference.hpp"
 #include "test/support/cases.hpp"
+#include "test/support/error_of.hpp"
 
 namespace octet::test {
 namespace {
@@ -27,6 +28,11 @@ const std::map<const core::OpDef*, std::vector<Case>>& cases_by_definition() {
     return by_definition;
   }();
   return *cases;
+}
+
+bool has_only_empty_outputs(const Case& test_case) {
+  return std::all_of(test_case.outputs.begin(), test_case.outputs.end(),
+                     [](const PortSpec& output) { return !output.present() || elements_of(output.dims) == 0; });
 }
 
 class RegistryTest : public testing::TestWithParam<const core::OpDef*> {
@@ -83,6 +89,44 @@ TEST_P(RegistryTest, EigenComputesIt) {
   EXPECT_TRUE(computed);
 }
 
+// Nothing is computed, so that no backend may refuse it, whichever the options allow.
+TEST_P(RegistryTest, AnEmptyOutputNeedsNoBackend) {
+  const auto cases = cases_by_definition().find(&op());
+  if (cases == cases_by_definition().end()) return;  // HasCasesAndReference has its say
+  for (const Case& test_case : cases->second) {
+    if (!has_only_empty_outputs(test_case)) continue;
+    const std::vector<Tensor> inputs = make_inputs(test_case), outputs = make_outputs(test_case);
+    for (const char* backend : {"auto", "onednn", "vector", "eigen"}) {
+      Options options;
+      options.backend = backend;
+      const Operator op(make_node(test_case, inputs, true), options);
+      EXPECT_EQ(op.explain(views(inputs)).backend, "none") << test_case.name << ", " << backend;
+      op.run(views(inputs), views(outputs));
+    }
+  }
+}
+
+// Also where a plan without it is there already.
+TEST_P(RegistryTest, RefusesAnInputThatTheNodeWasBuiltWithout) {
+  const auto cases = cases_by_definition().find(&op());
+  if (cases == cases_by_definition().end()) return;  // HasCasesAndReference has its say
+  const Tensor one(DataType::uint8, {});
+  for (const Case& test_case : cases->second) {
+    if (!test_case.fixed) continue;
+    const std::vector<Tensor> inputs = make_inputs(test_case), outputs = make_outputs(test_case);
+    const Operator operation(make_node(test_case, inputs, false));
+    operation.run(views(inputs), views(outputs));
+    for (std::size_t i = 0; i < op().inputs.size(); ++i) {
+      std::vector<TensorView> given = views(inputs);
+      given.resize(std::max(given.size(), i + 1));
+      if (given[i].present()) continue;
+      given[i] = one.view();
+      EXPECT_NE(error_of([&] { operation.run(given, views(outputs)); }), "no error")
+          << test_case.name << ", " << op().inputs[i].name;
+    }
+  }
+}
+
 TEST_P(RegistryTest, CasesGiveAndLeaveOutEveryInput) {
   const auto cases = cases_by_definition().find(&op());
   if (cases == cases_by_definition().end()) return;  // HasCasesAndReference has its say
@@ -113,6 +157,14 @@ std::string definition_name(const testing::TestParamInfo<const core::OpDef*>& in
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, RegistryTest, testing::ValuesIn(all_definitions()), definition_name);
+
+TEST(Registry, EveryFamilyHasACaseOfAnEmptyOutput) {
+  std::set<core::Family> families, with_case;
+  for (const core::OpDef& op : core::op_defs()) families.insert(op.family);
+  for (const auto& [op, cases] : cases_by_definition())
+    if (std::any_of(cases.begin(), cases.end(), has_only_empty_outputs)) with_case.insert(op->family);
+  EXPECT_EQ(with_case, families);
+}
 
 TEST(Registry, TablesBelongToOperators) {
   for (const auto& file : table_files())
