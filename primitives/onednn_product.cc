@@ -4,18 +4,20 @@
 #include <array>
 #include <cstring>
 #include <mutex>
-#include <unordered_map>
 
 #include "primitives/onednn.hpp"
 #include "primitives/vector/kernels.hpp"
 #include "provider/core/cpu.hpp"
 #include "provider/core/product.hpp"
 #include "provider/core/scratch.hpp"
+#include "provider/core/weak_table.hpp"
 
 namespace octet::core {
 namespace {
 
 using onednn::check;
+using onednn::create;
+using onednn::Handle;
 
 struct PrimitiveKey {
   std::int64_t rows, columns, k, acc_stride;
@@ -29,39 +31,24 @@ class Primitive {
  public:
   explicit Primitive(const PrimitiveKey& key) : key_(key) {
     const onednn::OneThread one_thread;
-    dnnl_memory_desc_t a = nullptr, b = nullptr, acc = nullptr;
     const dnnl_dims_t a_dims = {key.rows, key.k}, b_dims = {key.k, key.columns}, acc_dims = {key.rows, key.columns};
     const dnnl_dims_t a_strides = {key.k, 1}, acc_strides = {key.acc_stride, 1};
-    check(dnnl_memory_desc_create_with_strides(&a, 2, a_dims, dnnl_u8, a_strides), "describing A");
-    check(dnnl_memory_desc_create_with_tag(&b, 2, b_dims, dnnl_s8, dnnl_BA16a64b4a), "describing packed B");
-    check(dnnl_memory_desc_create_with_strides(&acc, 2, acc_dims, dnnl_s32, acc_strides), "describing the sums");
-    dnnl_primitive_attr_t attributes = nullptr;
-    check(dnnl_primitive_attr_create(&attributes), "creating attributes");
-    check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
+    const auto a = create("describing A", dnnl_memory_desc_create_with_strides, 2, a_dims, dnnl_u8, a_strides);
+    const auto b = create("describing packed B", dnnl_memory_desc_create_with_tag, 2, b_dims, dnnl_s8, dnnl_BA16a64b4a);
+    const auto acc =
+        create("describing the sums", dnnl_memory_desc_create_with_strides, 2, acc_dims, dnnl_s32, acc_strides);
+    const auto attributes = create("creating attributes", dnnl_primitive_attr_create);
+    check(dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user),
           "setting the scratchpad mode");
-    const dnnl_status_t status =
-        dnnl_matmul_primitive_desc_create(&descriptor_, onednn::engine(), a, b, nullptr, acc, attributes);
-    dnnl_primitive_attr_destroy(attributes);
-    for (dnnl_memory_desc_t desc : {a, b, acc}) dnnl_memory_desc_destroy(desc);
-    if (status != dnnl_success) {
-      descriptor_ = nullptr;
+    dnnl_primitive_desc_t descriptor = nullptr;
+    if (dnnl_matmul_primitive_desc_create(&descriptor, onednn::engine(), a.get(), b.get(), nullptr, acc.get(),
+                                          attributes.get()) != dnnl_success)
       return;
-    }
+    descriptor_.reset(descriptor);
     const char* name = nullptr;
-    check(dnnl_primitive_desc_query(descriptor_, dnnl_query_impl_info_str, 0, &name), "asking for the implementation");
+    check(dnnl_primitive_desc_query(descriptor, dnnl_query_impl_info_str, 0, &name), "asking for the implementation");
     implementation_ = name;
-    if (usable()) check(dnnl_primitive_create(&primitive_, descriptor_), "creating a matmul");
-  }
-  Primitive(const Primitive&) = delete;
-  Primitive& operator=(const Primitive&) = delete;
-  ~Primitive() {
-    for (Arguments* arguments : free_) {
-      for (dnnl_exec_arg_t& argument : arguments->list) dnnl_memory_destroy(argument.memory);
-      dnnl_stream_destroy(arguments->stream);
-      delete arguments;
-    }
-    if (primitive_ != nullptr) dnnl_primitive_destroy(primitive_);
-    if (descriptor_ != nullptr) dnnl_primitive_desc_destroy(descriptor_);
+    if (usable()) primitive_ = create("creating a matmul", dnnl_primitive_create, descriptor);
   }
 
   /// oneDNN's reference loops create without an error, and are hundreds of times too slow.
@@ -70,58 +57,87 @@ class Primitive {
   const PrimitiveKey& key() const noexcept { return key_; }
 
   void run(const std::uint8_t* a, const std::int8_t* b, std::int32_t* acc) {
-    Arguments* arguments = take();
-    check(dnnl_memory_set_data_handle(arguments->list[0].memory, const_cast<std::uint8_t*>(a)), "setting A");
-    check(dnnl_memory_set_data_handle(arguments->list[1].memory, const_cast<std::int8_t*>(b)), "setting B");
-    check(dnnl_memory_set_data_handle(arguments->list[2].memory, acc), "setting the sums");
+    Lease arguments(*this);
     const Scratch scratch(arguments->scratch_bytes);
-    check(dnnl_memory_set_data_handle(arguments->list[3].memory, scratch.bytes()), "setting the scratchpad");
-    {
-      const onednn::OneThread one_thread;
-      check(dnnl_primitive_execute(primitive_, arguments->stream, 4, arguments->list.data()), "running a matmul");
-    }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    free_.push_back(arguments);
+    arguments->set(0, const_cast<std::uint8_t*>(a), "setting A");
+    arguments->set(1, const_cast<std::int8_t*>(b), "setting B");
+    arguments->set(2, acc, "setting the sums");
+    arguments->set(3, scratch.bytes(), "setting the scratchpad");
+    const onednn::OneThread one_thread;
+    check(dnnl_primitive_execute(primitive_.get(), arguments->stream.get(), 4, arguments->list.data()),
+          "running a matmul");
   }
 
  private:
   struct Arguments {
-    std::array<dnnl_exec_arg_t, 4> list{};
-    dnnl_stream_t stream = nullptr;
+    std::array<Handle<dnnl_memory>, 4> memories;
+    std::array<dnnl_exec_arg_t, 4> list{};  ///< of the memories
+    Handle<dnnl_stream> stream;
     std::size_t scratch_bytes = 0;
+
+    void set(std::size_t i, void* data, const char* what) const {
+      check(dnnl_memory_set_data_handle(memories[i].get(), data), what);
+    }
   };
 
-  Arguments* take() {
+  /// Arguments for the time of one run.
+  class Lease {
+   public:
+    explicit Lease(Primitive& primitive) : primitive_(primitive), arguments_(primitive.take()) {}
+    ~Lease() {
+      const std::lock_guard<std::mutex> lock(primitive_.mutex_);
+      primitive_.free_.push_back(std::move(arguments_));  // take() has made room
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Arguments* operator->() const noexcept { return arguments_.get(); }
+
+   private:
+    Primitive& primitive_;
+    std::unique_ptr<Arguments> arguments_;
+  };
+
+  std::unique_ptr<Arguments> take() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!free_.empty()) {
-        Arguments* arguments = free_.back();
+        std::unique_ptr<Arguments> arguments = std::move(free_.back());
         free_.pop_back();
         return arguments;
       }
     }
+    auto arguments = make_arguments();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    free_.reserve(made_ + 1);
+    ++made_;
+    return arguments;
+  }
+
+  std::unique_ptr<Arguments> make_arguments() const {
     auto arguments = std::make_unique<Arguments>();
     const std::array<std::pair<int, dnnl_query_t>, 4> roles = {{{DNNL_ARG_SRC, dnnl_query_src_md},
                                                                 {DNNL_ARG_WEIGHTS, dnnl_query_weights_md},
                                                                 {DNNL_ARG_DST, dnnl_query_dst_md},
                                                                 {DNNL_ARG_SCRATCHPAD, dnnl_query_scratchpad_md}}};
     for (std::size_t i = 0; i < roles.size(); ++i) {
-      const const_dnnl_memory_desc_t desc = dnnl_primitive_desc_query_md(descriptor_, roles[i].second, 0);
-      arguments->list[i].arg = roles[i].first;
-      check(dnnl_memory_create(&arguments->list[i].memory, desc, onednn::engine(), DNNL_MEMORY_NONE),
-            "creating a memory");
+      const const_dnnl_memory_desc_t desc = dnnl_primitive_desc_query_md(descriptor_.get(), roles[i].second, 0);
+      arguments->memories[i] =
+          create("creating a memory", dnnl_memory_create, desc, onednn::engine(), static_cast<void*>(DNNL_MEMORY_NONE));
+      arguments->list[i] = {roles[i].first, arguments->memories[i].get()};
       if (roles[i].first == DNNL_ARG_SCRATCHPAD) arguments->scratch_bytes = dnnl_memory_desc_get_size(desc);
     }
-    check(dnnl_stream_create(&arguments->stream, onednn::engine(), dnnl_stream_default_flags), "creating a stream");
-    return arguments.release();
+    arguments->stream =
+        create("creating a stream", dnnl_stream_create, onednn::engine(), unsigned{dnnl_stream_default_flags});
+    return arguments;
   }
 
   PrimitiveKey key_;
-  dnnl_primitive_desc_t descriptor_ = nullptr;
-  dnnl_primitive_t primitive_ = nullptr;
+  Handle<dnnl_primitive_desc> descriptor_;
+  Handle<dnnl_primitive> primitive_;
   std::string implementation_;
-  std::mutex mutex_;
-  std::vector<Arguments*> free_;
+  std::mutex mutex_;  ///< guards what follows
+  std::vector<std::unique_ptr<Arguments>> free_;
+  std::size_t made_ = 0;  ///< sets of arguments, free or not: room for all of them is in free_
 };
 
 struct KeyHash {
@@ -133,29 +149,11 @@ struct KeyHash {
   }
 };
 
-/// Primitives in use anywhere in the process, each once. Never destroyed: see Scratch.
-class PrimitiveTable {
- public:
-  static PrimitiveTable& instance() {
-    static auto* table = new PrimitiveTable();
-    return *table;
-  }
-
-  std::shared_ptr<Primitive> get(const PrimitiveKey& key) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::weak_ptr<Primitive>& slot = primitives_[key];
-    auto primitive = slot.lock();
-    if (primitive == nullptr) {
-      primitive = std::make_shared<Primitive>(key);
-      slot = primitive;
-    }
-    return primitive;
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<PrimitiveKey, std::weak_ptr<Primitive>, KeyHash> primitives_;
-};
+/// The primitive for a key, each once in the process.
+std::shared_ptr<Primitive> primitive_for(const PrimitiveKey& key) {
+  static auto* table = new WeakTable<PrimitiveKey, Primitive, KeyHash>();  // never destroyed: see Scratch
+  return table->get(key, [](const Primitive&) { return true; }, [&] { return std::make_shared<Primitive>(key); });
+}
 
 // Rows that a primitive is made for come in multiples of 16, AMX's tile height.
 constexpr std::int64_t kRowStep = 16;
@@ -217,7 +215,7 @@ class OnednnProduct final : public Product {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [known, made] : primitives_)
       if (known == key) return made;
-    auto made = PrimitiveTable::instance().get(key);
+    auto made = primitive_for(key);
     if (!made->usable())
       throw Error(ErrorCode::internal,
                   "oneDNN offers only '" + made->implementation() + "' for a part of this product");
@@ -238,7 +236,7 @@ Offer<Product> offer_onednn_product(const ProductRequest& request) {
   if (cpu_isa_level() == Isa::avx512_core_amx && request.m < kFewRows)
     return Refusal{"fewer than " + std::to_string(kFewRows) + " rows leave AMX's tiles empty"};
   const std::int64_t columns = std::min(request.n, cached_columns(request.n, request.k));
-  auto first = PrimitiveTable::instance().get({kRowStep, columns, request.k, vector::padded_n(columns)});
+  auto first = primitive_for({kRowStep, columns, request.k, vector::padded_n(columns)});
   if (!first->usable()) return Refusal{"oneDNN offers only '" + first->implementation() + "'"};
   return std::make_unique<OnednnProduct>(request, cached_columns(request.n, request.k), std::move(first));
 }
