@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 
 #include "provider/core/dispatch.hpp"
 #include "provider/core/infer.hpp"
 #include "provider/core/options.hpp"
 #include "provider/core/registry.hpp"
+#include "provider/core/scratch.hpp"
 
 namespace octet::core {
 namespace {
@@ -134,9 +136,11 @@ auto OperatorState::with_inputs(const TensorView* given, std::size_t num_given, 
     fill_constants(given, num_given, inputs.data());
     return function(inputs.data());
   }
-  std::vector<TensorView> inputs(constants_.size());
-  fill_constants(given, num_given, inputs.data());
-  return function(inputs.data());
+  const Scratch memory(constants_.size() * sizeof(TensorView));
+  auto* inputs = memory.as<TensorView>();
+  std::uninitialized_default_construct_n(inputs, constants_.size());
+  fill_constants(given, num_given, inputs);
+  return function(inputs);
 }
 
 std::shared_ptr<const PlanEntry> OperatorState::plan(const TensorView* given, std::size_t num_given) const {

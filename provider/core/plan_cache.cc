@@ -37,11 +37,7 @@ std::shared_ptr<const PlanEntry> PlanCache::find(const VaryingInputs& inputs) {
   return entries_.front();
 }
 
-std::shared_ptr<const PlanEntry> PlanCache::get(const VaryingInputs& inputs, const Build& build) {
-  if (auto entry = find(inputs)) return entry;
-  const std::lock_guard<std::mutex> build_lock(build_mutex_);
-  if (auto entry = find(inputs)) return entry;
-  auto entry = build();
+std::shared_ptr<const PlanEntry> PlanCache::insert(std::shared_ptr<const PlanEntry> entry) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++counters_.misses;
   entries_.insert(entries_.begin(), entry);

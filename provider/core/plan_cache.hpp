@@ -2,7 +2,6 @@
 // threads ask at the same time.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -43,11 +42,17 @@ class PlanCache {
  public:
   static constexpr std::size_t kCapacity = 32;
 
-  using Build = std::function<std::shared_ptr<const PlanEntry>()>;
   /// The entry for these inputs; calls build() where there is none yet. Concurrent misses build one after the other,
   /// and only once for equal inputs. A build that throws leaves no entry.
-  std::shared_ptr<const PlanEntry> get(const VaryingInputs& inputs, const Build& build);
+  template <class Build>
+  std::shared_ptr<const PlanEntry> get(const VaryingInputs& inputs, const Build& build) {
+    if (auto entry = find(inputs)) return entry;
+    const std::lock_guard<std::mutex> build_lock(build_mutex_);
+    if (auto entry = find(inputs)) return entry;
+    return insert(build());
+  }
 
+  /// For tests.
   struct Counters {
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
@@ -57,6 +62,7 @@ class PlanCache {
 
  private:
   std::shared_ptr<const PlanEntry> find(const VaryingInputs& inputs);
+  std::shared_ptr<const PlanEntry> insert(std::shared_ptr<const PlanEntry> entry);
 
   mutable std::mutex mutex_;  ///< guards entries_ and counters_; held for a few comparisons only
   std::mutex build_mutex_;    ///< serialises misses
