@@ -15,17 +15,6 @@ constexpr double kNanosecondsPerElement = 0.15;
 constexpr std::int64_t kGrain = 1024;
 constexpr std::size_t kMaxParts = 64;  // bounds the array of partial ranges
 
-struct MinMax {
-  float min = 0;
-  float max = 0;
-
-  /// NaN, which a part has in both bounds, stays.
-  void take(const MinMax& part) {
-    if (!(min <= part.min)) min = part.min;
-    if (!(max >= part.max)) max = part.max;
-  }
-};
-
 }  // namespace
 
 DynamicParams dynamic_quantize_params(float min, float max) {
@@ -61,13 +50,13 @@ DynamicParams quantize_row(const float* x, std::int64_t n, std::uint8_t* y) {
 DynamicParams dynamic_quantize(const vector::QuantizeKernels& loops, const Call& call, const float* x, std::int64_t n,
                                std::uint8_t* y) {
   const std::size_t parts = std::min(parts_for(call, static_cast<double>(n) * kNanosecondsPerElement), kMaxParts);
-  MinMax ranges[kMaxParts];
+  Bounds ranges[kMaxParts];
   parallel_for(call, parts, [&](std::size_t i) {
     const Range range = split(n, kGrain, parts, i);
     loops.min_max(x + range.begin, static_cast<std::size_t>(range.end - range.begin), &ranges[i].min, &ranges[i].max);
   });
-  MinMax whole;
-  for (std::size_t i = 0; i < parts && !std::isnan(whole.min); ++i) whole.take(ranges[i]);
+  Bounds whole;
+  for (std::size_t i = 0; i < parts; ++i) whole.take(ranges[i]);
   const DynamicParams params = dynamic_quantize_params(whole.min, whole.max);
   parallel_for(call, parts, [&](std::size_t i) {
     const Range range = split(n, kGrain, parts, i);

@@ -1,12 +1,25 @@
 // Quantization to uint8 by the data's own range: DynamicQuantizeLinear, and the first half of DynamicQuantizeMatMul.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "primitives/vector/quantize_kernels.hpp"
 #include "provider/core/kernel.hpp"
 
 namespace octet::core {
+
+/// The range of some data and 0.
+struct Bounds {
+  float min = 0;
+  float max = 0;
+
+  /// NaN, which has come to both bounds, stays.
+  void take(const Bounds& other) {
+    if (!(min <= other.min)) min = std::isnan(min) ? min : other.min;
+    if (!(max >= other.max)) max = std::isnan(max) ? max : other.max;
+  }
+};
 
 struct DynamicParams {
   float scale;

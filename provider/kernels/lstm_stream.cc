@@ -36,17 +36,6 @@ std::size_t bytes_of(std::int64_t count, std::int64_t size) { return static_cast
 
 constexpr std::int64_t kQuantizationBytes = 12;
 
-struct Bounds {
-  float min = 0;
-  float max = 0;
-
-  /// NaN, which has come to both bounds, stays.
-  void take(const Bounds& other) {
-    if (!(min <= other.min)) min = std::isnan(min) ? min : other.min;
-    if (!(max >= other.max)) max = std::isnan(max) ? max : other.max;
-  }
-};
-
 Bounds bounds_of(const float* x, std::size_t n) {
   Bounds bounds;
   vector::kernels().quantize->min_max(x, n, &bounds.min, &bounds.max);
