@@ -22,7 +22,7 @@ struct TensorInfo {
 /// A node that has passed the checks, while its kernel is built.
 struct NodeContext {
   const OpDef& op;
-  const Node& node;
+  const Node& node;  ///< with all inputs of the definition
   const Options& options;
   std::string label;  ///< "QGemm 'fc1'"
 
@@ -44,8 +44,8 @@ struct NodeContext {
 class Plan {
  public:
   virtual ~Plan() = default;
-  /// All inputs and outputs of the node are given, in order, with the types and extents the plan was made for. Constant
-  /// inputs have their data, except those that the kernel holds.
+  /// All inputs and outputs of the definition are given, in order, with the types and extents the plan was made for;
+  /// those that the node has not are absent views. Constant inputs have their data, except those that the kernel holds.
   virtual void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const = 0;
   const Decision& decision() const noexcept { return decision_; }
 
@@ -58,7 +58,7 @@ class Plan {
 
 /// What a plan is made for.
 struct PlanRequest {
-  const std::vector<TensorInfo>& inputs;
+  const std::vector<TensorInfo>& inputs;  ///< as in Plan::run
   const std::vector<TensorInfo>& outputs;
   const Options& options;
   const std::string& label;  ///< for messages: "QGemm 'fc1'"

@@ -53,7 +53,7 @@ class EmptyPlan final : public Plan {
 }  // namespace
 
 OperatorState::OperatorState(const Node& given, const Options& options) : node_name_(given.name), options_(options) {
-  const Node node = checked(given);
+  Node node = checked(given);
   op_ = find_op(node.domain, node.op_type, node.opset_version);
   if (op_ == nullptr)
     throw Error(ErrorCode::not_implemented, "node '" + node.name + "': Octet has no operator '" + node.op_type +
@@ -76,13 +76,10 @@ OperatorState::OperatorState(const Node& given, const Options& options) : node_n
   InferContext context(*op_, node.name, node.attributes, std::move(inputs), std::move(outputs));
   check_and_infer(context);
 
-  const MakeKernel make_kernel = kernel_maker(*op_);
-  if (make_kernel == nullptr)
-    throw Error(ErrorCode::not_implemented,
-                label_ + ": this version of Octet knows the operator but has no kernel for it");
+  node.inputs.resize(std::max(node.inputs.size(), op_->inputs.size()));
   attributes_ = node.attributes;
   declared_outputs_ = node.outputs;
-  kernel_ = make_kernel(NodeContext{*op_, node, options_, label_});
+  kernel_ = kernel_maker(*op_)(NodeContext{*op_, node, options_, label_});
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     Constant constant;
     const ValueInfo& value = node.inputs[i];
@@ -124,8 +121,8 @@ void OperatorState::refuse_excess(const TensorView* given, std::size_t num_given
   for (std::size_t i = constants_.size(); i < num_given; ++i)
     if (given[i].present())
       throw Error(ErrorCode::invalid_argument, label_ + ": input " + std::to_string(i) +
-                                                   " is given, but the node was built with " +
-                                                   std::to_string(constants_.size()) + " inputs");
+                                                   " is given, expected at most " + std::to_string(constants_.size()) +
+                                                   " inputs");
 }
 
 template <class Function>
@@ -165,11 +162,13 @@ std::unique_ptr<const Plan> OperatorState::make_plan(const TensorView* views, st
   for (const ValueInfo& value : declared_outputs_) declared.push_back(type_and_shape(value));
   InferContext context(*op_, node_name_, attributes_, std::move(inputs), std::move(declared));
   check_and_infer(context);
-  for (std::size_t i = 0; i < constants_.size(); ++i)
-    if (infos[i].present() && infos[i].dtype != constants_[i].dtype)
-      throw Error(ErrorCode::invalid_argument, input_label(i) + " has type " + data_type_name(infos[i].dtype) +
-                                                   ", expected " + data_type_name(constants_[i].dtype) +
-                                                   " as when the operator was created");
+  for (std::size_t i = 0; i < constants_.size(); ++i) {
+    if (!infos[i].present() || infos[i].dtype == constants_[i].dtype) continue;
+    const auto fail = [&](const std::string& text) { throw Error(ErrorCode::invalid_argument, input_label(i) + text); };
+    if (constants_[i].dtype == DataType::undefined) fail(" is given, but the node was built without it");
+    fail(std::string(" has type ") + data_type_name(infos[i].dtype) + ", expected " +
+         data_type_name(constants_[i].dtype) + " as when the operator was created");
+  }
 
   for (std::size_t i = 0; i < context.num_outputs(); ++i) {
     TensorInfo info;

@@ -70,7 +70,7 @@ class OperatorState {
   Options options_;
   Attributes attributes_;
   std::vector<ValueInfo> declared_outputs_;
-  std::vector<Constant> constants_;   ///< one for each input of the node
+  std::vector<Constant> constants_;   ///< one for each input of the definition
   std::vector<std::size_t> varying_;  ///< inputs that are not constant
   std::unique_ptr<const Kernel> kernel_;
   mutable PlanCache cache_;

@@ -20,11 +20,10 @@ const OpDef* find_op(std::string_view domain, std::string_view name, std::int64_
 /// Builds the kernel of a node that has passed check_and_infer.
 using MakeKernel = std::unique_ptr<const Kernel> (*)(const NodeContext& node);
 
-/// How nodes of this operator are computed; null where no kernel exists yet.
+/// How nodes of this operator are computed; never null.
 MakeKernel kernel_maker(const OpDef& op);
 
-/// The backends that have code for this operator, in the order in which they are asked; empty where no kernel exists
-/// yet.
+/// The backends that have code for this operator, in the order in which they are asked.
 std::vector<std::string_view> kernel_backends(const OpDef& op);
 
 }  // namespace octet::core

@@ -49,7 +49,6 @@ class BinaryPlan final : public Plan {
         loops_(std::move(loops)),
         function_(function),
         ports_(ports),
-        num_inputs_(request.inputs.size()),
         is_signed_(signed_index(request.inputs[ports.a].dtype)),
         elements_(request.outputs[0].elements()),
         walk_(broadcast_loops(request.inputs[ports.a].dims, request.inputs[ports.b].dims, request.outputs[0].dims)) {}
@@ -75,18 +74,16 @@ class BinaryPlan final : public Plan {
   // elements.
   static constexpr std::size_t kWorthATable = 1024;
 
-  TensorView input(const TensorView* inputs, std::size_t i) const { return i < num_inputs_ ? inputs[i] : TensorView(); }
-
   Computation computation(const TensorView* inputs) const {
     Computation result{function_, is_signed_, {}, {}};
-    const std::int32_t a_zero = zero_point_of(input(inputs, ports_.a_zero_point));
-    const std::int32_t b_zero = zero_point_of(input(inputs, ports_.b_zero_point));
+    const std::int32_t a_zero = zero_point_of(inputs[ports_.a_zero_point]);
+    const std::int32_t b_zero = zero_point_of(inputs[ports_.b_zero_point]);
     result.multiply = {a_zero, b_zero, 0, 0};
     if (function_ == Function::multiply_integer) return result;
     const float a_scale = scale_of(inputs[ports_.a_scale]);
     const float b_scale = scale_of(inputs[ports_.b_scale]);
     const float c_scale = scale_of(inputs[ports_.c_scale]);
-    const auto c_zero = static_cast<float>(zero_point_of(input(inputs, ports_.c_zero_point)));
+    const auto c_zero = static_cast<float>(zero_point_of(inputs[ports_.c_zero_point]));
     if (function_ == Function::add) {
       const float a_factor = a_scale / c_scale;
       const float b_factor = b_scale / c_scale;
@@ -117,7 +114,6 @@ class BinaryPlan final : public Plan {
   const BinaryLoops loops_;
   const Function function_;
   const Ports ports_;
-  const std::size_t num_inputs_;
   const std::size_t is_signed_;
   const std::int64_t elements_;
   const BroadcastWalk walk_;

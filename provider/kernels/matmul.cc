@@ -16,17 +16,13 @@ bool is_computed(DataType type) {
          type == DataType::int32;
 }
 
-TensorInfo info_of(const PlanRequest& request, std::size_t port) {
-  return port < request.inputs.size() ? request.inputs[port] : TensorInfo();
-}
-
 /// One long product instead of many where every matrix of the batch meets the same B and the same parameters.
 void merge_where_possible(const MatMulNode& node, const PlanRequest& request, MatMulShape& shape) {
   if (shape.batch <= 1 || shape.b_matrices != 1) return;
   for (const std::size_t port : {node.ports.a_scale, node.ports.a_zero_point})
-    if (!shape.parameter(info_of(request, port), true).one_value()) return;
+    if (!shape.parameter(MatMulPorts::info(request, port), true).one_value()) return;
   for (const std::size_t port : {node.ports.b_scale, node.ports.b_zero_point})
-    if (!shape.parameter(info_of(request, port), false).offsets.empty()) return;
+    if (!shape.parameter(MatMulPorts::info(request, port), false).offsets.empty()) return;
   shape.merge_batch_into_rows();
 }
 

@@ -20,6 +20,11 @@ struct MatMulPorts {
   std::size_t y_zero_point = kNone;
   std::size_t bias = kNone;  ///< float, added after the scale
   std::size_t c = kNone;     ///< int32, added to the sums
+
+  /// What a request has at a port: absent where the operator has no such input.
+  static TensorInfo info(const PlanRequest& request, std::size_t port) {
+    return port == kNone ? TensorInfo() : request.inputs[port];
+  }
 };
 
 /// The parsed node.

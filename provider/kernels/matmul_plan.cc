@@ -69,9 +69,7 @@ MatMulPlan::MatMulPlan(const MatMulNode& node, const PlanRequest& request, MatMu
       product_(std::move(product.chosen)),
       plain_(product_ && !weights_ && !node_.transpose_b && product_->reads_plain(shape_.m)),
       epilogue_(epilogue_for(y_.dtype)) {
-  const auto info = [&](std::size_t port) {
-    return port < request.inputs.size() ? request.inputs[port] : TensorInfo();
-  };
+  const auto info = [&](std::size_t port) { return MatMulPorts::info(request, port); };
   a_scale_ = shape_.parameter(info(node.ports.a_scale), true);
   a_zero_point_ = shape_.parameter(info(node.ports.a_zero_point), true);
   b_scale_ = shape_.parameter(info(node.ports.b_scale), false);

@@ -63,16 +63,12 @@ std::uint8_t* element(const TensorView& view, std::int64_t i) {
 
 class LinearPlan : public Plan {
  protected:
-  LinearPlan(Decision decision, const QuantizeKernels& loops, const PlanRequest& request, QuantizeLayout layout,
-             DataType integer)
+  LinearPlan(Decision decision, const QuantizeKernels& loops, QuantizeLayout layout, DataType integer)
       : Plan(std::move(decision)),
         loops_(loops),
         layout_(layout),
         index_(integer_index(integer)),
-        integer_bytes_(is_4bit(integer) ? 1 : bit_width(integer) / 8),
-        has_zero_point_(request.inputs.size() > kZeroPoint && request.inputs[kZeroPoint].present()) {}
-
-  TensorView zero_point(const TensorView* inputs) const { return has_zero_point_ ? inputs[kZeroPoint] : TensorView(); }
+        integer_bytes_(is_4bit(integer) ? 1 : bit_width(integer) / 8) {}
 
   struct Gathered {
     alignas(64) float scale[kBlock + QuantizeParameters::kGatherPadding];
@@ -93,9 +89,6 @@ class LinearPlan : public Plan {
   const QuantizeLayout layout_;
   const vector::Integer index_;
   const std::int64_t integer_bytes_;  ///< of an element in the loops
-
- private:
-  const bool has_zero_point_;
 };
 
 // --- QuantizeLinear ------------------------------------------------------------------------------------------------
@@ -105,19 +98,19 @@ class QuantizePlan final : public LinearPlan {
   /// x / scale is rounded to `precision`, a floating point type of 16 or 32 bits.
   QuantizePlan(Decision decision, const QuantizeKernels& loops, const PlanRequest& request, QuantizeLayout layout,
                DataType precision)
-      : LinearPlan(std::move(decision), loops, request, layout, request.outputs[0].dtype),
+      : LinearPlan(std::move(decision), loops, layout, request.outputs[0].dtype),
         in_half_precision_(precision != DataType::float32),
         half_(precision == DataType::bfloat16 ? vector::kBfloat16 : vector::kFloat16) {}
 
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override {
     if (!in_half_precision_) {
-      const QuantizeParameters parameters(layout_, loops_, inputs[kScale], zero_point(inputs));
+      const QuantizeParameters parameters(layout_, loops_, inputs[kScale], inputs[kZeroPoint]);
       return run(call, inputs[kX], outputs[0], parameters, nullptr);
     }
     QuantizeParameters divisors(layout_, loops_, inputs[kScale], TensorView());
     divisors.round_scales(loops_, half_);
     const float one = 1;
-    const QuantizeParameters parameters(layout_, loops_, {&one, DataType::float32, nullptr, 0}, zero_point(inputs));
+    const QuantizeParameters parameters(layout_, loops_, {&one, DataType::float32, nullptr, 0}, inputs[kZeroPoint]);
     run(call, inputs[kX], outputs[0], parameters, &divisors);
   }
 
@@ -201,12 +194,12 @@ class QuantizePlan final : public LinearPlan {
 class DequantizePlan final : public LinearPlan {
  public:
   DequantizePlan(Decision decision, const QuantizeKernels& loops, const PlanRequest& request, QuantizeLayout layout)
-      : LinearPlan(std::move(decision), loops, request, layout, request.inputs[kX].dtype) {}
+      : LinearPlan(std::move(decision), loops, layout, request.inputs[kX].dtype) {}
 
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override {
     const TensorView& x = inputs[kX];
     const TensorView& y = outputs[0];
-    const QuantizeParameters parameters(layout_, loops_, inputs[kScale], zero_point(inputs));
+    const QuantizeParameters parameters(layout_, loops_, inputs[kScale], inputs[kZeroPoint]);
     const bool direct = y.dtype == DataType::float32 && !is_4bit(x.dtype);
     for_each_part(call, layout_.elements, direct ? 0.1 : 0.2, [&](std::int64_t part_begin, std::int64_t part_end) {
       if (direct)
@@ -335,9 +328,8 @@ class QuantizeKernel final : public Kernel {
     decision.implementation = choice.chosen->implementation;
     const QuantizeKernels& loops = choice.chosen->loops;
     if (dynamic_) return std::make_unique<DynamicQuantizePlan>(decision, loops, request.inputs[kX].elements());
-    if (request.outputs[0].elements() == 0) decision = {"none", "empty output", {}};
-    const TensorInfo zero_point = request.inputs.size() > kZeroPoint ? request.inputs[kZeroPoint] : TensorInfo();
-    const QuantizeLayout layout(request.inputs[kX], request.inputs[kScale], zero_point, axis_, block_size_);
+    const QuantizeLayout layout(request.inputs[kX], request.inputs[kScale], request.inputs[kZeroPoint], axis_,
+                                block_size_);
     if (quantizes_) return std::make_unique<QuantizePlan>(decision, loops, request, layout, precision_);
     return std::make_unique<DequantizePlan>(decision, loops, request, layout);
   }

@@ -46,7 +46,6 @@ class ReducePlan final : public Plan {
         loops_(std::move(loops)),
         is_mean_(is_mean),
         is_signed_(signed_index(request.inputs[kData].dtype)),
-        num_inputs_(request.inputs.size()),
         elements_(request.inputs[kData].elements()),
         results_(request.outputs[0].elements()),
         count_(count_of(request.inputs[kData].dims, reduced)),
@@ -64,10 +63,10 @@ class ReducePlan final : public Plan {
       return;
     }
     results.means = outputs[0].as<std::uint8_t>();
-    results.parameters.shift = count_ * zero_point_of(input(inputs, kDataZeroPoint));
+    results.parameters.shift = count_ * zero_point_of(inputs[kDataZeroPoint]);
     results.parameters.scale = static_cast<double>(scale_of(inputs[kDataScale]));
     results.parameters.divisor = static_cast<double>(count_) * static_cast<double>(scale_of(inputs[kReducedScale]));
-    results.parameters.zero_point = zero_point_of(input(inputs, kReducedZeroPoint));
+    results.parameters.zero_point = zero_point_of(inputs[kReducedZeroPoint]);
     if (count_ <= vector::kExactCount)
       reduce<std::int32_t>(call, x, results);
     else
@@ -75,8 +74,6 @@ class ReducePlan final : public Plan {
   }
 
  private:
-  TensorView input(const TensorView* inputs, std::size_t i) const { return i < num_inputs_ ? inputs[i] : TensorView(); }
-
   /// With sums of type Total.
   template <class Total>
   void reduce(const Call& call, const std::uint8_t* x, const Results& results) const {
@@ -173,7 +170,6 @@ class ReducePlan final : public Plan {
   const ReduceLoops loops_;
   const bool is_mean_;
   const std::size_t is_signed_;
-  const std::size_t num_inputs_;
   const std::int64_t elements_;
   const std::int64_t results_;
   const std::int64_t count_;

@@ -44,9 +44,7 @@ class UnaryPlan final : public Plan {
       : Plan(std::move(decision)),
         loops_(std::move(loops)),
         function_(function),
-        elements_(request.outputs[0].elements()),
-        has_x_zero_point_(has_input(request, kXZeroPoint)),
-        has_y_zero_point_(has_input(request, kYZeroPoint)) {
+        elements_(request.outputs[0].elements()) {
     if (is_constant) function_.make_table(loops_, table_.emplace().data());
   }
 
@@ -55,21 +53,14 @@ class UnaryPlan final : public Plan {
     auto* y = outputs[0].as<std::uint8_t>();
     if (table_) return look_up(call, loops_, table_->data(), x, elements_, y);
     ByteFunction function = function_;
-    function.set_parameters(inputs[kXScale], has_x_zero_point_ ? inputs[kXZeroPoint] : TensorView(), inputs[kYScale],
-                            has_y_zero_point_ ? inputs[kYZeroPoint] : TensorView());
+    function.set_parameters(inputs[kXScale], inputs[kXZeroPoint], inputs[kYScale], inputs[kYZeroPoint]);
     look_up(call, loops_, memo_.table(loops_, function).data(), x, elements_, y);
   }
 
  private:
-  static bool has_input(const PlanRequest& request, std::size_t i) {
-    return i < request.inputs.size() && request.inputs[i].present();
-  }
-
   const UnaryLoops loops_;
   const ByteFunction function_;
   const std::int64_t elements_;
-  const bool has_x_zero_point_;
-  const bool has_y_zero_point_;
   std::optional<Table> table_;
   TableMemo memo_;
 };

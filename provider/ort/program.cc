@@ -70,6 +70,7 @@ Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& step
       const bool is_given = !step.inputs[i].empty() && step.node.inputs[i].constant == nullptr;
       operation.inputs.push_back(is_given ? slots.at(step.inputs[i]) : kAbsent);
     }
+    operation.inputs.resize(operation.op->num_inputs(), kAbsent);
     for (const std::string& name : step.outputs) {
       const bool is_new = !name.empty() && slots.emplace(name, num_values_).second;
       num_values_ += is_new ? 1 : 0;
