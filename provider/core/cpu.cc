@@ -8,6 +8,8 @@
 #include <octet/octet.hpp>
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace octet::core {
 namespace {
@@ -21,6 +23,16 @@ bool cpuid_has_avx_vnni() {
 bool cpuid_has_amx_int8() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> 25 & 1) != 0;
+}
+
+// Tiles are usable where the system keeps their state (bits 17 and 18 of XCR0) and lets this process have them, for
+// which it wants to be asked: arch_prctl(2), ARCH_REQ_XCOMP_PERM.
+bool system_grants_amx() {
+  unsigned low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  constexpr int kRequestPermission = 0x1023;
+  constexpr int kTileData = 18;
+  return (low >> 17 & 3) == 3 && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
 bool cpu_has_avx512_core() {
@@ -52,7 +64,7 @@ Isa detect() {
   const Isa cap = cap_from_environment();
   if (has_avx512(cap) && cpu_has_avx512_core()) {
     const bool vnni = __builtin_cpu_supports("avx512vnni");
-    if (cap >= Isa::avx512_core_amx && vnni && cpuid_has_amx_int8()) return Isa::avx512_core_amx;
+    if (cap >= Isa::avx512_core_amx && vnni && cpuid_has_amx_int8() && system_grants_amx()) return Isa::avx512_core_amx;
     return cap >= Isa::avx512_core_vnni && vnni ? Isa::avx512_core_vnni : Isa::avx512_core;
   }
   return cap >= Isa::avx2_vnni && cpuid_has_avx_vnni() ? Isa::avx2_vnni : Isa::avx2;

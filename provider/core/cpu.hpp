@@ -6,9 +6,9 @@ namespace octet::core {
 /// Ordered as oneDNN orders them: a cap at one level allows what is below it.
 enum class Isa { avx2, avx2_vnni, avx512_core, avx512_core_vnni, avx512_core_amx };
 
-/// The highest level that the CPU has and OCTET_MAX_CPU_ISA allows; decided once. AVX2_VNNI is a cap of its own: it
-/// takes away AVX-512, while the caps from AVX512_CORE on say nothing of AVX2_VNNI. Throws Error where the CPU lacks
-/// AVX2 or the variable holds a name that is not known.
+/// The highest level that the CPU has, the system grants and OCTET_MAX_CPU_ISA allows; decided once. AVX2_VNNI is a cap
+/// of its own: it takes away AVX-512, while the caps from AVX512_CORE on say nothing of AVX2_VNNI. Throws Error where
+/// the CPU lacks AVX2 or the variable holds a name that is not known.
 Isa cpu_isa_level();
 
 const char* isa_name(Isa isa) noexcept;
