@@ -54,10 +54,11 @@ class EigenProduct final : public Product {
   void unpack(const std::int8_t* packed, std::int64_t begin, std::int64_t count, std::int64_t columns, float* b) const {
     for (std::int64_t n = 0; n < columns; ++n) {
       const std::int8_t* column = packed + n / vector::kColumnBlock * vector::kColumnBlock * vector::padded_k(k_) +
-                                  n % vector::kColumnBlock * 4;
+                                  n % vector::kColumnBlock * vector::kGroup;
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t k = begin + i;
-        b[i * columns + n] = static_cast<float>(column[k / 4 * (4 * vector::kColumnBlock) + k % 4]);
+        b[i * columns + n] = static_cast<float>(
+            column[k / vector::kGroup * (vector::kGroup * vector::kColumnBlock) + k % vector::kGroup]);
       }
     }
   }

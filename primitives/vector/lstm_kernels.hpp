@@ -64,7 +64,7 @@ struct CellStep {
 
 struct LstmKernels {
   void (*cell_step)(const CellStep& step);
-  /// y = function(x)
+  /// y = function(x), for tests
   void (*activate)(const ActivationFunction& function, const float* x, std::size_t n, float* y);
 };
 

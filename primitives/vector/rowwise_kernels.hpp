@@ -91,7 +91,7 @@ struct ColumnWalk {
 
 struct RowwiseKernels {
   void (*finish)(const RowwiseTile& tile);
-  /// x = activation(x); prelu takes parameters[i] for x[i].
+  /// x = activation(x), for tests; prelu takes parameters[i] for x[i].
   void (*activate)(OutputActivation activation, const float* parameters, float* x, std::size_t n);
 
   void (*walk_columns)(const ColumnWalk& walk);

@@ -6,8 +6,6 @@
 namespace octet::vector::OCTET_ISA {
 namespace {
 
-constexpr std::int64_t kGroupBytes = kColumnBlock * kGroup;  // bytes of a group of one column block
-
 inline std::uint32_t load_four(const std::uint8_t* a) {
   std::uint32_t four;
   __builtin_memcpy(&four, a, sizeof four);

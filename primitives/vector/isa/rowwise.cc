@@ -6,7 +6,7 @@ namespace octet::vector::OCTET_ISA {
 namespace {
 
 constexpr int kRegisters = 4;
-constexpr std::int64_t kGroup = kRegisters * kWidth;
+constexpr std::int64_t kColumnsAtOnce = kRegisters * kWidth;
 
 /// The first `count` of a group's elements at p + n, then zeros; p may be null.
 template <class T>
@@ -59,16 +59,16 @@ OCTET_INLINE void values_of(const RowwiseTile& tile, const Group& group, std::in
 template <Sums kSums, bool kBias>
 void finish_of(const RowwiseTile& tile) {
   const bool in_place = !tile.bfloat16;
-  for (std::int64_t n = 0; n < tile.sums.columns; n += kGroup) {
-    const std::int64_t count = tile.sums.columns - n < kGroup ? tile.sums.columns - n : kGroup;
+  for (std::int64_t n = 0; n < tile.sums.columns; n += kColumnsAtOnce) {
+    const std::int64_t count = tile.sums.columns - n < kColumnsAtOnce ? tile.sums.columns - n : kColumnsAtOnce;
     const Group group(tile, n, count);
     const float* parameters = tile.activation == OutputActivation::prelu ? tile.parameters + n : tile.parameters;
     for (std::int64_t m = 0; m < tile.sums.rows; ++m) {
       const std::int64_t at = m * tile.y_stride + n;
-      alignas(64) float buffer[kGroup];
-      float* values = in_place && count == kGroup ? static_cast<float*>(tile.y) + at : buffer;
+      alignas(64) float buffer[kColumnsAtOnce];
+      float* values = in_place && count == kColumnsAtOnce ? static_cast<float*>(tile.y) + at : buffer;
       values_of<kSums, kBias>(tile, group, m, n, values);
-      activate_registers(tile.activation, parameters, values, kGroup);
+      activate_registers(tile.activation, parameters, values, kColumnsAtOnce);
       if (tile.bfloat16)
         kQuantize.narrow[kBfloat16](buffer, static_cast<std::size_t>(count), static_cast<std::uint16_t*>(tile.y) + at);
       else if (values == buffer)
