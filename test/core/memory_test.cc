@@ -20,8 +20,8 @@ void in_turn(void*, std::size_t count, Call::Task task, void* argument) {
 }
 
 /// Allocations of a run that is like the ones before it.
-std::int64_t steady_allocations(const Operator& op, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
-                                const Call& call) {
+std::int64_t steady_allocations(const Operator& op, const std::vector<Tensor>& inputs,
+                                const std::vector<Tensor>& outputs, const Call& call) {
   const std::vector<TensorView> in = views(inputs), out = views(outputs);
   const auto run = [&] { op.run(in.data(), in.size(), out.data(), out.size(), call); };
   run();
