@@ -96,14 +96,6 @@ inline void store(std::int32_t* p, Ints a, std::size_t count) {
 
 #endif
 
-// Four registers of int32 saturated and stored in order.
-inline void store_saturated(std::uint8_t* y, Ints a, Ints b, Ints c, Ints d) {
-  store_all(y, in_order(pack_u8(pack_s16(a, b), pack_s16(c, d))));
-}
-inline void store_saturated(std::int8_t* y, Ints a, Ints b, Ints c, Ints d) {
-  store_all(y, in_order(pack_s8(pack_s16(a, b), pack_s16(c, d))));
-}
-
 // --- loops ---------------------------------------------------------------------------------------
 
 struct All {
@@ -208,9 +200,7 @@ struct Words {
 };
 
 #ifdef __AVX512F__
-inline Ints sub_words(Ints a, Ints b) { return _mm512_sub_epi16(a, b); }
 inline Ints spread_word(std::int32_t value) { return _mm512_set1_epi16(static_cast<std::int16_t>(value)); }
-inline Ints flipped(Bytes a) { return _mm512_xor_si512(a, _mm512_set1_epi8(-128)); }
 inline Words words_of(Bytes a) {
   return {_mm512_unpacklo_epi8(a, _mm512_setzero_si512()), _mm512_unpackhi_epi8(a, _mm512_setzero_si512())};
 }
@@ -221,9 +211,7 @@ inline Words products(Ints a, Ints b) {
   return {_mm512_unpacklo_epi16(low, high), _mm512_unpackhi_epi16(low, high)};
 }
 #else
-inline Ints sub_words(Ints a, Ints b) { return _mm256_sub_epi16(a, b); }
 inline Ints spread_word(std::int32_t value) { return _mm256_set1_epi16(static_cast<std::int16_t>(value)); }
-inline Ints flipped(Bytes a) { return _mm256_xor_si256(a, _mm256_set1_epi8(-128)); }
 inline Words words_of(Bytes a) {
   return {_mm256_unpacklo_epi8(a, _mm256_setzero_si256()), _mm256_unpackhi_epi8(a, _mm256_setzero_si256())};
 }

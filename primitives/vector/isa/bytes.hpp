@@ -27,6 +27,9 @@ using Bytes = __m512i;
 
 inline Bytes load_register(const void* p) { return _mm512_loadu_si512(p); }
 inline void store_register(void* p, Bytes a) { _mm512_storeu_si512(p, a); }
+/// The top bit of every byte flipped.
+inline Bytes flipped(Bytes a) { return _mm512_xor_si512(a, _mm512_set1_epi8(-128)); }
+inline Bytes sub_words(Bytes a, Bytes b) { return _mm512_sub_epi16(a, b); }
 /// 1 to 63 bytes, the first ones of a register.
 inline Bytes load_some(const void* p, std::size_t count) {
   return _mm512_maskz_loadu_epi8((std::uint64_t{1} << count) - 1, p);
@@ -42,6 +45,8 @@ using Bytes = __m256i;
 
 inline Bytes load_register(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline void store_register(void* p, Bytes a) { _mm256_storeu_si256(static_cast<__m256i*>(p), a); }
+inline Bytes flipped(Bytes a) { return _mm256_xor_si256(a, _mm256_set1_epi8(-128)); }
+inline Bytes sub_words(Bytes a, Bytes b) { return _mm256_sub_epi16(a, b); }
 
 // Without masks, a number of bytes between h and 2h, h a power of two, is two overlapping pieces of h bytes side by
 // side in a register. What is computed for each byte alone comes out in the same arrangement, and agrees where pieces

@@ -4,7 +4,6 @@
 namespace octet::vector::OCTET_ISA {
 namespace {
 
-constexpr std::int64_t kWidth = static_cast<std::int64_t>(kLanes);
 // Accumulators: kMostRows x kRegisters, which with a row of B leaves a register for what is spread.
 constexpr int kRegisters = kLanes == 16 ? 4 : 2;
 constexpr int kMostRows = 6;

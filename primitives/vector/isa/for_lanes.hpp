@@ -6,16 +6,20 @@
 namespace octet::vector::OCTET_ISA {
 namespace {
 
-constexpr std::int64_t kWidth = static_cast<std::int64_t>(kLanes);
-
 /// A register of elements, or what is left of one.
 struct Whole {
-  OCTET_INLINE Floats get(const float* p) const { return load(p); }
+  template <class T>
+  OCTET_INLINE auto get(const T* p) const {
+    return load(p);
+  }
   OCTET_INLINE void put(float* p, Floats a) const { store(p, a); }
 };
 struct Part {
   std::size_t count;
-  OCTET_INLINE Floats get(const float* p) const { return load(p, count); }
+  template <class T>
+  OCTET_INLINE auto get(const T* p) const {
+    return load(p, count);
+  }
   OCTET_INLINE void put(float* p, Floats a) const { store(p, a, count); }
 };
 

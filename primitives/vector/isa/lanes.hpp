@@ -95,5 +95,15 @@ inline void store_quarter(void* p, Ints a) { _mm_storel_epi64(static_cast<__m128
 
 #endif
 
+constexpr std::int64_t kWidth = static_cast<std::int64_t>(kLanes);
+
+/// Four registers of int32 saturated to bytes and stored in order.
+inline void store_saturated(std::uint8_t* y, Ints a, Ints b, Ints c, Ints d) {
+  store_all(y, in_order(pack_u8(pack_s16(a, b), pack_s16(c, d))));
+}
+inline void store_saturated(std::int8_t* y, Ints a, Ints b, Ints c, Ints d) {
+  store_all(y, in_order(pack_s8(pack_s16(a, b), pack_s16(c, d))));
+}
+
 }  // namespace
 }  // namespace octet::vector::OCTET_ISA

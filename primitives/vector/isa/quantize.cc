@@ -1,17 +1,11 @@
 // Float32 to integers and back.
 #include "primitives/vector/isa/bytes.hpp"
-#include "primitives/vector/isa/lanes.hpp"
+#include "primitives/vector/isa/for_lanes.hpp"
 
 namespace octet::vector::OCTET_ISA {
 namespace {
 
-// Four registers of int32 saturated to T and stored in order.
-inline void store_saturated(std::uint8_t* y, Ints a, Ints b, Ints c, Ints d) {
-  store_all(y, in_order(pack_u8(pack_s16(a, b), pack_s16(c, d))));
-}
-inline void store_saturated(std::int8_t* y, Ints a, Ints b, Ints c, Ints d) {
-  store_all(y, in_order(pack_s8(pack_s16(a, b), pack_s16(c, d))));
-}
+// Four registers of int32 saturated to T and stored in order; for bytes lanes.hpp has it.
 inline void store_saturated(std::uint16_t* y, Ints a, Ints b, Ints c, Ints d) {
   store_all(y, qwords_in_order(pack_u16(a, b)));
   store_all(y + 2 * kLanes, qwords_in_order(pack_u16(c, d)));
@@ -32,24 +26,11 @@ inline void store_saturated(std::int16_t* y, Ints a) { store_half(y, qwords_in_o
 constexpr float kBound = 131072.0F;
 inline Floats bounded(Floats quotient) { return min(max(quotient, spread(-kBound)), spread(kBound)); }
 
-// y[i] = saturate(level(i, loader)) for i < n, where level gives kLanes integers from i on and reads arrays through the
-// loader.
-struct LoadAll {
-  template <class T>
-  auto operator()(const T* p) const {
-    return load(p);
-  }
-};
-struct LoadSome {
-  std::size_t count;
-  template <class T>
-  auto operator()(const T* p) const {
-    return load(p, count);
-  }
-};
+// y[i] = saturate(level(i, lanes)) for i < n, where level gives kLanes integers from i on and reads arrays through
+// `lanes`.
 template <class T, class Level>
 inline void quantize_lanes(std::size_t n, T* y, const Level& level) {
-  constexpr LoadAll kAll;
+  constexpr Whole kAll;
   std::size_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes)
     store_saturated(y + i, level(i, kAll), level(i + kLanes, kAll), level(i + 2 * kLanes, kAll),
@@ -61,7 +42,7 @@ inline void quantize_lanes(std::size_t n, T* y, const Level& level) {
     return;
   }
   T rest[kLanes];
-  store_saturated(rest, level(0, LoadSome{n}));
+  store_saturated(rest, level(0, Part{n}));
   for (i = 0; i < n; ++i) y[i] = rest[i];
 }
 
@@ -82,14 +63,14 @@ void quantize(const float* x, std::size_t n, float scale, std::int32_t zero_poin
     const Floats rest = spread(__builtin_fmaf(-nearest, scale, 1.0F) * nearest);
     const Floats least = spread(-kBound * scale);
     const Floats greatest = spread(kBound * scale);
-    quantize_lanes(n, static_cast<T*>(y), [=](std::size_t i, const auto& loader) {
-      const Floats value = min(max(loader(x + i), least), greatest);
+    quantize_lanes(n, static_cast<T*>(y), [=](std::size_t i, const auto& lanes) {
+      const Floats value = min(max(lanes.get(x + i), least), greatest);
       const Floats close = fma(value, reciprocal, mul(value, rest));
       return add(round(fma(fnma(close, scales, value), reciprocal, close)), zero_points);
     });
   } else {
-    quantize_lanes(n, static_cast<T*>(y), [=](std::size_t i, const auto& loader) {
-      return add(round(bounded(div(loader(x + i), scales))), zero_points);
+    quantize_lanes(n, static_cast<T*>(y), [=](std::size_t i, const auto& lanes) {
+      return add(round(bounded(div(lanes.get(x + i), scales))), zero_points);
     });
   }
 }
@@ -100,8 +81,8 @@ void quantize_u8(const float* x, std::size_t n, float scale, std::int32_t zero_p
 
 template <class T>
 void quantize_each(const float* x, std::size_t n, const float* scale, const std::int32_t* zero_point, void* y) {
-  quantize_lanes(n, static_cast<T*>(y), [=](std::size_t i, const auto& loader) {
-    return add(round(bounded(div(loader(x + i), loader(scale + i)))), loader(zero_point + i));
+  quantize_lanes(n, static_cast<T*>(y), [=](std::size_t i, const auto& lanes) {
+    return add(round(bounded(div(lanes.get(x + i), lanes.get(scale + i)))), lanes.get(zero_point + i));
   });
 }
 

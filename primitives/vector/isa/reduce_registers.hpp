@@ -17,12 +17,10 @@ inline Bytes held(Bytes a) {
 #ifdef __AVX512F__
 
 inline Bytes zero() { return _mm512_setzero_si512(); }
-inline Bytes flipped(Bytes a) { return _mm512_xor_si512(a, _mm512_set1_epi8(-128)); }
 /// Sums of eight bytes each, as 64-bit lanes.
 inline Bytes sums_of_eight(Bytes a) { return _mm512_sad_epu8(a, _mm512_setzero_si512()); }
 inline Bytes add_qwords(Bytes a, Bytes b) { return _mm512_add_epi64(a, b); }
 inline Bytes add_words(Bytes a, Bytes b) { return _mm512_add_epi16(a, b); }
-inline Bytes sub_words(Bytes a, Bytes b) { return _mm512_sub_epi16(a, b); }
 inline Bytes upper_bytes(Bytes a) { return _mm512_srli_epi16(a, 8); }
 inline Bytes to_upper_bytes(Bytes a) { return _mm512_slli_epi16(a, 8); }
 
@@ -103,11 +101,9 @@ inline Bytes spread_dword(std::int32_t a) { return _mm512_set1_epi32(a); }
 #else
 
 inline Bytes zero() { return _mm256_setzero_si256(); }
-inline Bytes flipped(Bytes a) { return _mm256_xor_si256(a, _mm256_set1_epi8(-128)); }
 inline Bytes sums_of_eight(Bytes a) { return _mm256_sad_epu8(a, _mm256_setzero_si256()); }
 inline Bytes add_qwords(Bytes a, Bytes b) { return _mm256_add_epi64(a, b); }
 inline Bytes add_words(Bytes a, Bytes b) { return _mm256_add_epi16(a, b); }
-inline Bytes sub_words(Bytes a, Bytes b) { return _mm256_sub_epi16(a, b); }
 inline Bytes upper_bytes(Bytes a) { return _mm256_srli_epi16(a, 8); }
 inline Bytes to_upper_bytes(Bytes a) { return _mm256_slli_epi16(a, 8); }
 

@@ -7,8 +7,6 @@
 namespace octet::vector::OCTET_ISA {
 namespace {
 
-constexpr std::int64_t kWidth = static_cast<std::int64_t>(kLanes);
-
 #ifdef __AVX512F__
 inline Ints multiply(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
 inline Ints subtract(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
@@ -18,6 +16,14 @@ inline Ints multiply(Ints a, Ints b) { return _mm256_mullo_epi32(a, b); }
 inline Ints subtract(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
 inline Floats to_float(Ints a) { return _mm256_cvtepi32_ps(a); }
 #endif
+
+/// acc - row_zero_point * column_sum, and with zero points of the columns + row_term * zero_point (RowwiseSums).
+template <bool kZeroPoint>
+OCTET_INLINE Floats exact_sums(Ints acc, Ints row_zero_point, Ints column_sum, Ints row_term, Ints zero_point) {
+  Ints sum = subtract(acc, multiply(row_zero_point, column_sum));
+  if (kZeroPoint) sum = add(sum, multiply(row_term, zero_point));
+  return to_float(sum);
+}
 
 /// What a register of columns has in every row.
 template <bool kZeroPoint>
@@ -45,9 +51,8 @@ struct Row {
 
   template <bool kZeroPoint>
   OCTET_INLINE Floats value(std::int64_t n, const Columns<kZeroPoint>& columns) const {
-    Ints sum = subtract(load(acc + n), multiply(zero_point, columns.sum));
-    if (kZeroPoint) sum = add(sum, multiply(term, columns.zero_point));
-    return to_float(sum) * (scale * columns.scale);
+    return exact_sums<kZeroPoint>(load(acc + n), zero_point, columns.sum, term, columns.zero_point) *
+           (scale * columns.scale);
   }
 };
 

@@ -44,13 +44,11 @@ OCTET_INLINE void values_of(const RowwiseTile& tile, const Group& group, std::in
 #pragma GCC unroll 4
   for (int i = 0; i < kRegisters; ++i) {
     Floats sums;
-    if (kSums == Sums::exact) {
+    if (kSums == Sums::exact)
       sums = load(tile.exact_sums + m * tile.sums.acc_stride + n + i * kWidth);
-    } else {
-      Ints sum = subtract(load(acc + i * kWidth), multiply(row_zero_point, group.sum[i]));
-      if (kSums == Sums::with_zero_points) sum = add(sum, multiply(term, group.zero_point[i]));
-      sums = to_float(sum);
-    }
+    else
+      sums = exact_sums<kSums == Sums::with_zero_points>(load(acc + i * kWidth), row_zero_point, group.sum[i], term,
+                                                         group.zero_point[i]);
     const Floats value = sums * (row_scale * group.scale[i]);
     store(y + i * kWidth, kBias ? value + group.bias[i] : value);
   }
