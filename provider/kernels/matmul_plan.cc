@@ -89,34 +89,48 @@ MatMulPlan::MatMulPlan(const MatMulNode& node, const PlanRequest& request, MatMu
     c_column_stride_ = columns == 1 ? 0 : 1;
     c_row_stride_ = c.dims.size() < 2 || c.dims[0] == 1 ? 0 : columns;
   }
+  layouts_ = layouts();
+}
+
+MatMulPlan::Layouts MatMulPlan::layouts() const {
+  const std::int64_t a_rows = shape_.a_matrices * shape_.m;
+  // What A's quantization finds, where the run quantizes it: for all of it or for each row.
+  const std::int64_t of_a = node_.rowwise ? a_rows : 1;
+  Layout layout;
+  const auto words = [&](std::int64_t count) { return layout.add(static_cast<std::size_t>(count) * 4); };
+  Layouts at{};
+  at.a_scale = words(std::max(a_scale_.count, of_a));
+  at.a_zero_point = words(std::max(a_zero_point_.count, of_a));
+  at.b_scale = words(b_scale_.count);
+  at.b_zero_point = words(std::max<std::int64_t>(b_zero_point_.count, 1));
+  at.bias = words(has_bias_ ? shape_.n : 0);
+  at.activations = layout.add(static_cast<std::size_t>(a_rows * shape_.k));
+  at.row_sums = words(a_rows);
+  at.total = layout.total();
+  return at;
 }
 
 void MatMulPlan::read_parameters(const TensorView* inputs, std::uint8_t* memory, Operands& run) const {
-  const auto floats = [&](const ParameterShape& shape, std::size_t port) {
-    auto* values = reinterpret_cast<float*>(memory);
-    memory += (shape.count * 4 + 63) / 64 * 64;
-    to_float(inputs[port], shape.count, values);
+  const auto floats = [&](std::size_t at, std::int64_t count, std::size_t port) {
+    auto* values = reinterpret_cast<float*>(memory + at);
+    to_float(inputs[port], count, values);
     return values;
   };
-  const auto zero_points = [&](const ParameterShape& shape, std::size_t port, DataType type, bool activations) {
-    auto* values = reinterpret_cast<std::int32_t*>(memory);
-    memory += (std::max<std::int64_t>(shape.count, 1) * 4 + 63) / 64 * 64;
+  const auto zero_points = [&](std::size_t at, const ParameterShape& shape, std::size_t port, DataType type,
+                               bool activations) {
+    auto* values = reinterpret_cast<std::int32_t*>(memory + at);
     values[0] = zero_point_of_nothing(type, activations);
     if (shape.present) to_zero_points(inputs[port], shape.count, activations, values);
     return values;
   };
-  if (a_scale_.present) run.a_scale = floats(a_scale_, node_.ports.a_scale);
-  if (b_scale_.present) run.b_scale = floats(b_scale_, node_.ports.b_scale);
-  run.a_zero_point = zero_points(a_zero_point_, node_.ports.a_zero_point, a_type_, true);
-  run.b_zero_point = zero_points(b_zero_point_, node_.ports.b_zero_point, b_type_, false);
+  if (a_scale_.present) run.a_scale = floats(layouts_.a_scale, a_scale_.count, node_.ports.a_scale);
+  if (b_scale_.present) run.b_scale = floats(layouts_.b_scale, b_scale_.count, node_.ports.b_scale);
+  run.a_zero_point = zero_points(layouts_.a_zero_point, a_zero_point_, node_.ports.a_zero_point, a_type_, true);
+  run.b_zero_point = zero_points(layouts_.b_zero_point, b_zero_point_, node_.ports.b_zero_point, b_type_, false);
   const std::int64_t count = std::max<std::int64_t>(b_zero_point_.count, 1);
   run.b_zero_point_is_zero =
       std::all_of(run.b_zero_point, run.b_zero_point + count, [](std::int32_t value) { return value == 0; });
-  if (has_bias_) {
-    ParameterShape bias;
-    bias.count = shape_.n;
-    run.bias = floats(bias, node_.ports.bias);
-  }
+  if (has_bias_) run.bias = floats(layouts_.bias, shape_.n, node_.ports.bias);
   if (has_c_) run.c = inputs[node_.ports.c].as<const std::int32_t>();
   if (is_8bit(y_.dtype)) {
     to_float(inputs[node_.ports.y_scale], 1, &run.y_scale);
@@ -131,14 +145,20 @@ void MatMulPlan::arrange_activations(const Call& call, const TensorView* inputs,
   const std::int64_t count = shape_.a_matrices * shape_.m * shape_.k;
   const TensorView& a = inputs[node_.ports.a];
   const vector::MatMulKernels& loops = vector::kernels().matmul;
-  auto* arranged = memory;
-  if (node_.rowwise) {
-    quantize_rows(call, a.as<const float>(), memory, run);
-  } else if (node_.quantizes_a) {
-    const DynamicParams params = dynamic_quantize(call, a.as<const float>(), count, arranged);
-    *const_cast<std::int32_t*>(run.a_zero_point) = params.zero_point;
-    run.a_scale = static_cast<float*>(std::memcpy(memory + (count + 63) / 64 * 64, &params.scale, sizeof params.scale));
+  std::uint8_t* arranged = memory + layouts_.activations;
+  if (node_.quantizes_a) {
+    auto* scale = reinterpret_cast<float*>(memory + layouts_.a_scale);
+    auto* zero_point = reinterpret_cast<std::int32_t*>(memory + layouts_.a_zero_point);
+    if (node_.rowwise) {
+      quantize_rows(call, a.as<const float>(), arranged, scale, zero_point);
+    } else {
+      const DynamicParams params = dynamic_quantize(call, a.as<const float>(), count, arranged);
+      *scale = params.scale;
+      *zero_point = params.zero_point;
+    }
     run.a = arranged;
+    run.a_scale = scale;
+    run.a_zero_point = zero_point;
   } else if (node_.transpose_a) {
     const auto* source = a.as<const std::uint8_t>();
     const std::uint8_t flip = a_type_ == DataType::int8 ? 0x80 : 0;
@@ -152,32 +172,26 @@ void MatMulPlan::arrange_activations(const Call& call, const TensorView* inputs,
     run.a = a.as<const std::uint8_t>();
   }
   if (!run.b_zero_point_is_zero) {
-    auto* sums = reinterpret_cast<std::int32_t*>(memory + (count + 63) / 64 * 64 + 64);
+    auto* sums = reinterpret_cast<std::int32_t*>(memory + layouts_.row_sums);
     loops.row_sums(run.a, shape_.a_matrices * shape_.m, shape_.k, sums);
     run.row_sums = sums;
   }
 }
 
-// Scales and zero points stand behind what other activations need.
-void MatMulPlan::quantize_rows(const Call& call, const float* a, std::uint8_t* memory, Operands& run) const {
+void MatMulPlan::quantize_rows(const Call& call, const float* a, std::uint8_t* quantized, float* scale,
+                               std::int32_t* zero_point) const {
   constexpr double kNanosecondsPerElement = 0.2;
   const std::int64_t rows = shape_.a_matrices * shape_.m, k = shape_.k;
-  auto* zero_point =
-      reinterpret_cast<std::int32_t*>(memory + (rows * k + 63) / 64 * 64 + 64 + (rows * 4 + 63) / 64 * 64);
-  auto* scale = reinterpret_cast<float*>(zero_point + rows);
   const std::size_t parts =
       std::min(parts_for(call, static_cast<double>(rows * k) * kNanosecondsPerElement), static_cast<std::size_t>(rows));
   parallel_for(call, parts, [&](std::size_t i) {
     const Range range = split(rows, 1, parts, i);
     for (std::int64_t m = range.begin; m < range.end; ++m) {
-      const DynamicParams params = quantize_row(a + m * k, k, memory + m * k);
+      const DynamicParams params = quantize_row(a + m * k, k, quantized + m * k);
       scale[m] = params.scale;
       zero_point[m] = params.zero_point;
     }
   });
-  run.a = memory;
-  run.a_scale = scale;
-  run.a_zero_point = zero_point;
 }
 
 MatMulPlan::Grid MatMulPlan::cut(const Call& call) const {
@@ -206,22 +220,12 @@ MatMulPlan::Part MatMulPlan::part_of(const Grid& grid, std::size_t i) const {
 }
 
 void MatMulPlan::run(const Call& call, const TensorView* inputs, const TensorView* outputs) const {
-  const auto room = [](std::int64_t count, std::int64_t size) {
-    return static_cast<std::size_t>((count * size + 63) / 64 * 64);
-  };
-  Layout layout;
-  const std::size_t parameters =
-      layout.add(room(a_scale_.count, 4) + room(b_scale_.count, 4) + room(a_zero_point_.count + 1, 4) +
-                 room(b_zero_point_.count + 1, 4) + room(has_bias_ ? shape_.n : 0, 4) + 5 * 64);
-  const std::int64_t a_rows = shape_.a_matrices * shape_.m;
-  const std::size_t activations =
-      layout.add(room(a_rows * shape_.k, 1) + 64 + room(a_rows, 4) + (node_.rowwise ? room(2 * a_rows, 4) : 0));
-  const Scratch memory(layout.total());
+  const Scratch memory(layouts_.total);
   Operands run;
   run.b = inputs[node_.ports.b].as<const std::uint8_t>();
   run.y = outputs[0].data;
-  read_parameters(inputs, memory.bytes() + parameters, run);
-  arrange_activations(call, inputs, memory.bytes() + activations, run);
+  read_parameters(inputs, memory.bytes(), run);
+  arrange_activations(call, inputs, memory.bytes(), run);
   if (y_.dtype == DataType::int32 && a_zero_point_.one_value() && run.b_zero_point_is_zero) {
     const bool has_terms = *run.a_zero_point != 0;
     run.begins_with_terms = has_terms && weights_;

@@ -29,10 +29,16 @@ class MatMulPlan final : public Plan {
   struct Part {
     Range matrices, rows, columns;
   };
+  /// Where everything lies in the memory of a run.
+  struct Layouts {
+    std::size_t a_scale, a_zero_point, b_scale, b_zero_point, bias, activations, row_sums, total;
+  };
 
+  Layouts layouts() const;
   void read_parameters(const TensorView* inputs, std::uint8_t* memory, Operands& run) const;
   void arrange_activations(const Call& call, const TensorView* inputs, std::uint8_t* memory, Operands& run) const;
-  void quantize_rows(const Call& call, const float* a, std::uint8_t* memory, Operands& run) const;
+  void quantize_rows(const Call& call, const float* a, std::uint8_t* quantized, float* scale,
+                     std::int32_t* zero_point) const;
   Grid cut(const Call& call) const;
   Part part_of(const Grid& grid, std::size_t i) const;
   void run_part(const Operands& run, const Part& part) const;
@@ -63,6 +69,7 @@ class MatMulPlan final : public Plan {
   std::shared_ptr<const PackedWeights> weights_;
   std::unique_ptr<Product> product_;  ///< null where K is 0
   bool plain_;                        ///< it takes the weights of a run as they are
+  Layouts layouts_;
   void (*epilogue_)(const vector::EpilogueTile&);
 };
 

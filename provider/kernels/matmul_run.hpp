@@ -26,6 +26,25 @@ struct MatMulPlan::Operands {
 };
 
 struct MatMulPlan::Tile {
+  /// Where everything lies in its memory.
+  struct Layouts {
+    std::size_t acc, row_term, row_zero_point, row_scale, column_term, scale, packed_sums, packed, total;
+
+    Layouts(std::int64_t rows, std::int64_t columns, std::int64_t packed_depth) {
+      Layout layout;
+      const auto words = [&](std::int64_t count) { return layout.add(static_cast<std::size_t>(count) * 4); };
+      acc = words(rows * columns);
+      row_term = words(rows);
+      row_zero_point = words(rows);
+      row_scale = words(rows);
+      column_term = words(columns);
+      scale = words(columns);
+      packed_sums = words(columns);
+      packed = layout.add(static_cast<std::size_t>(columns * packed_depth));
+      total = layout.total();
+    }
+  };
+
   std::int64_t columns;
   Scratch memory;
   std::int32_t* acc;
@@ -34,32 +53,26 @@ struct MatMulPlan::Tile {
   float* row_scale;
   std::int32_t* column_term;
   float* scale;
-  std::int8_t* packed;
   std::int32_t* packed_sums;
-
-  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth)
-      : Tile(rows, columns_, packed_depth, Layout()) {}
-
+  std::int8_t* packed;
   const std::int32_t* column_sum = nullptr;  // of the current columns
 
+  /// For `columns_` rounded up to whole blocks.
+  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth)
+      : Tile(vector::padded_n(columns_), Layouts(rows, vector::padded_n(columns_), packed_depth)) {}
+
  private:
-  Tile(std::int64_t rows, std::int64_t columns_, std::int64_t packed_depth, Layout layout)
-      : columns(vector::padded_n(columns_)), memory(take(layout, rows, columns, packed_depth)) {
-    acc = reinterpret_cast<std::int32_t*>(memory.bytes());
-    row_term = acc + rows * columns;
-    row_zero_point = row_term + padded(rows);
-    row_scale = reinterpret_cast<float*>(row_zero_point + padded(rows));
-    column_term = row_zero_point + 2 * padded(rows);
-    scale = reinterpret_cast<float*>(column_term + columns);
-    packed_sums = reinterpret_cast<std::int32_t*>(scale + columns);
-    packed = reinterpret_cast<std::int8_t*>(packed_sums + columns);
-  }
-  static std::int64_t padded(std::int64_t rows) { return (rows + 15) / 16 * 16; }
-  static std::size_t take(Layout& layout, std::int64_t rows, std::int64_t columns, std::int64_t packed_depth) {
-    layout.add(static_cast<std::size_t>((rows * columns + 3 * padded(rows) + 3 * columns) * 4));
-    layout.add(static_cast<std::size_t>(columns * packed_depth));
-    return layout.total();
-  }
+  Tile(std::int64_t columns_, const Layouts& at)
+      : columns(columns_),
+        memory(at.total),
+        acc(reinterpret_cast<std::int32_t*>(memory.bytes() + at.acc)),
+        row_term(reinterpret_cast<std::int32_t*>(memory.bytes() + at.row_term)),
+        row_zero_point(reinterpret_cast<std::int32_t*>(memory.bytes() + at.row_zero_point)),
+        row_scale(reinterpret_cast<float*>(memory.bytes() + at.row_scale)),
+        column_term(reinterpret_cast<std::int32_t*>(memory.bytes() + at.column_term)),
+        scale(reinterpret_cast<float*>(memory.bytes() + at.scale)),
+        packed_sums(reinterpret_cast<std::int32_t*>(memory.bytes() + at.packed_sums)),
+        packed(reinterpret_cast<std::int8_t*>(memory.bytes() + at.packed)) {}
 };
 
 }  // namespace octet::core
