@@ -48,6 +48,9 @@ def test_differences_are_told_judged_and_saved(compare: Compare, lstm: Path, tmp
     assert model["problems"][-1].startswith(
         f"node lstm: com.microsoft.DynamicQuantizeLSTM hidden_size=8, {node['backend']} {node['implementation']} differs"
     )
+    stale = Path(model["saved"]).parent / "test_data_set_0" / "input_7.pb"
+    stale.touch()
+    assert compare(lstm, *LSTM_DIMS, "--per-node", "--save", tmp_path / "saved")[0] == 1 and not stale.exists()
     # What was saved shows the difference by itself, with the inputs that were saved with it.
     saved = Path(model["saved"])
     status, again = compare(saved, "--inputs", saved.parent / "test_data_set_0")

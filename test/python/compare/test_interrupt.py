@@ -54,8 +54,11 @@ def processes_of(folder: Path) -> list[int]:
 
 def is_computing(process: int) -> bool:
     """It is the one whose stderr is a file, and has taken half a second of the CPU."""
-    ticks = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[11]
-    return os.readlink(f"/proc/{process}/fd/2").endswith("/stderr") and int(ticks) > os.sysconf("SC_CLK_TCK") // 2
+    try:
+        ticks = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[11]
+        return os.readlink(f"/proc/{process}/fd/2").endswith("/stderr") and int(ticks) > os.sysconf("SC_CLK_TCK") // 2
+    except OSError:  # it has ended
+        return False
 
 
 @pytest.mark.parametrize("at_work", [False, True])

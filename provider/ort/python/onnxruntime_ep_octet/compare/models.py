@@ -251,6 +251,8 @@ def save_test_case(folder: Path, model: onnx.ModelProto, feeds: Arrays) -> Path:
     """A model with inputs as ONNX's tests lay them out: model.onnx, test_data_set_0/input_<i>.pb."""
     data = folder / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
+    for other in data.glob("input_*.pb"):  # of an earlier run
+        other.unlink()
     onnx.save(model, folder / "model.onnx")
     for index, (name, array) in enumerate(feeds.items()):
         onnx.save_tensor(numpy_helper.from_array(array, name), data / f"input_{index}.pb")
