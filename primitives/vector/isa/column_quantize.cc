@@ -175,7 +175,7 @@ void walk_groups(const ColumnWalk& walk, std::int64_t n) {
   const std::int64_t stride = walk.row_stride, first = walk.upwards ? walk.rows - kGroup : 0;
   const std::int64_t step = walk.upwards ? -kGroup : kGroup;
   const auto begin = [&](const void* b) { return static_cast<const T*>(b) + first * stride + n; };
-  const bool quantizes = walk.quantized.b, bounds = walk.bounded.b;
+  const bool quantizes = walk.quantized.b, bounds = walk.bounded.b, fetches = walk.from_memory;
   const T* quantized = quantizes ? begin(walk.quantized.b) : nullptr;
   const T* bounded = bounds ? begin(walk.bounded.b) : nullptr;
   const std::int64_t quantized_columns = walk.quantized.columns - n, bounded_columns = walk.bounded.columns - n;
@@ -230,7 +230,7 @@ void walk_groups(const ColumnWalk& walk, std::int64_t n) {
       if (kProducts == 0) packed += step * kColumnBlock;
     }
     if (bounds) {
-      if (walk.from_memory) fetch<kPairs>(bounded + kAheadGroups * step * stride, stride);
+      if (fetches) fetch<kPairs>(bounded + kAheadGroups * step * stride, stride);
 #pragma GCC unroll 4
       for (int r = 0; r < kGroup; ++r)
 #pragma GCC unroll 2
