@@ -1,6 +1,5 @@
 // What octet.h tells about the library as a whole.
-#include <oneapi/dnnl/dnnl.h>
-
+#include "primitives/onednn.hpp"
 #include "provider/c_api/error.hpp"
 #include "provider/c_api/json.hpp"
 #include "provider/core/registry.hpp"
@@ -13,15 +12,8 @@ int32_t octet_abi_version(void) { return OCTET_ABI_VERSION; }
 const char* octet_version(void) { return version(); }
 
 const char* octet_onednn_version(void) {
-  struct Text {
-    char text[48];
-    Text() noexcept {
-      const dnnl_version_t* v = dnnl_version();
-      std::snprintf(text, sizeof text, "%d.%d.%d", v->major, v->minor, v->patch);
-    }
-  };
-  static const Text version;
-  return version.text;
+  static const std::string version = onednn::version();
+  return version.c_str();
 }
 
 const char* octet_cpu_isa(void) {

@@ -10,35 +10,10 @@
 #include <sstream>
 
 #include "provider/core/json_number.hpp"
+#include "provider/core/op_def.hpp"
 
 namespace octet::cli {
 namespace {
-
-/// 0 for types of which the command line knows no elements.
-std::size_t bits_of(DataType type) {
-  switch (type) {
-    case DataType::uint4:
-    case DataType::int4:
-      return 4;
-    case DataType::uint8:
-    case DataType::int8:
-      return 8;
-    case DataType::uint16:
-    case DataType::int16:
-    case DataType::float16:
-    case DataType::bfloat16:
-      return 16;
-    case DataType::uint32:
-    case DataType::int32:
-    case DataType::float32:
-      return 32;
-    case DataType::int64:
-    case DataType::float64:
-      return 64;
-    default:
-      return 0;
-  }
-}
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 32;
 
@@ -84,7 +59,8 @@ void store(unsigned char* data, std::size_t count, const std::vector<double>& va
 }
 
 std::unique_ptr<unsigned char[]> allocated(DataType type, std::size_t count) {
-  if (bits_of(type) == 0) throw UsageError(std::string("no constant can have the type ") + data_type_name(type));
+  if (core::bit_width(type) == 0)
+    throw UsageError(std::string("no constant can have the type ") + data_type_name(type));
   return std::make_unique<unsigned char[]>(bytes_of(type, count) + 1);  // never null: the pointer tells a constant
 }
 
@@ -205,7 +181,9 @@ void set_operator(Node& node, const Json& definition, std::int64_t opset_version
 
 }  // namespace
 
-std::size_t bytes_of(DataType type, std::size_t count) { return (count * bits_of(type) + 7) / 8; }
+std::size_t bytes_of(DataType type, std::size_t count) {
+  return (count * static_cast<std::size_t>(core::bit_width(type)) + 7) / 8;
+}
 
 std::unique_ptr<unsigned char[]> filled(DataType type, std::size_t count, const std::vector<double>& values) {
   auto data = allocated(type, count);
@@ -262,10 +240,9 @@ std::unique_ptr<unsigned char[]> random_elements(DataType type, std::size_t coun
 }
 
 DataType parse_type(const std::string& name) {
-  constexpr std::int32_t kLast = static_cast<std::int32_t>(DataType::int2);
-  for (std::int32_t i = 1; i <= kLast; ++i)
-    if (name == data_type_name(static_cast<DataType>(i))) return static_cast<DataType>(i);
-  throw UsageError("there is no element type '" + name + "'");
+  const DataType type = core::parse_type_string("tensor(" + name + ")");
+  if (type == DataType::undefined) throw UsageError("there is no element type '" + name + "'");
+  return type;
 }
 
 std::string to_string(DataType type, const std::vector<std::int64_t>& dims) {

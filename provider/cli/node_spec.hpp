@@ -20,7 +20,7 @@ struct NodeSpec {
 NodeSpec node_from_arguments(const TargetArguments& arguments);
 NodeSpec node_from_json(const Json& json, const TargetArguments& arguments);
 
-/// Of `count` elements; 0 for types of which the command line knows no elements.
+/// Of `count` elements; 0 for types without a size.
 std::size_t bytes_of(DataType type, std::size_t count);
 
 /// `count` elements of a type, from one value or one for each; throws where the type cannot be written so.

@@ -146,30 +146,41 @@ int last_node(const Product& product, Form form) {
   return form == Form::biased ? product.add : form == Form::scaled ? product.mul : product.matmul;
 }
 
+int bias_of(const Product& product, Form form) { return form == Form::biased ? product.bias : kAbsent; }
+
+/// One operator of com.microsoft in the place of a product and what its form takes behind it.
+Step fused_step(const Graph& graph, const Product& product, Form form, const char* op_type,
+                std::initializer_list<int> inputs) {
+  Step step;
+  step.node.op_type = op_type;
+  step.node.name = graph.label(graph.nodes[product.matmul]);
+  for (const int value : inputs) add_input(graph, value, step);
+  add_output(graph, graph.nodes[last_node(product, form)].outputs[0], step);
+  return step;
+}
+
 Step product_step(const Graph& graph, const Product& product, Form form) {
   const GraphNode& matmul = graph.nodes[product.matmul];
   if (form == Form::integer) return single_step(graph, matmul);
-  Step step;
-  step.node.op_type = "MatMulIntegerToFloat";
-  step.node.name = graph.label(matmul);
-  const int bias = form == Form::biased ? product.bias : kAbsent;
-  for (int value :
-       {matmul.input(0), matmul.input(1), product.a_scale, product.b_scale, matmul.input(2), matmul.input(3), bias})
-    add_input(graph, value, step);
-  add_output(graph, graph.nodes[last_node(product, form)].outputs[0], step);
-  return step;
+  return fused_step(graph, product, form, "MatMulIntegerToFloat",
+                    {matmul.input(0), matmul.input(1), product.a_scale, product.b_scale, matmul.input(2),
+                     matmul.input(3), bias_of(product, form)});
 }
 
 /// A product together with its quantizer of x, by the same formula but for x's scale and zero point.
 Step rowwise_step(const Graph& graph, const Product& product, Form form, int x) {
   const GraphNode& matmul = graph.nodes[product.matmul];
-  Step step;
-  step.node.op_type = "DynamicQuantizeMatMul";
-  step.node.name = graph.label(matmul);
-  const int bias = form == Form::biased ? product.bias : kAbsent;
-  for (const int value : {x, matmul.input(1), product.b_scale, matmul.input(3), bias}) add_input(graph, value, step);
-  add_output(graph, graph.nodes[last_node(product, form)].outputs[0], step);
-  return step;
+  return fused_step(graph, product, form, "DynamicQuantizeMatMul",
+                    {x, matmul.input(1), product.b_scale, matmul.input(3), bias_of(product, form)});
+}
+
+/// Steps by their last nodes: a product may be the scale of another.
+using OrderedSteps = std::map<int, Step>;
+
+std::vector<Step> in_order(OrderedSteps by_last_node) {
+  std::vector<Step> steps;
+  for (auto& [node, step] : by_last_node) steps.push_back(std::move(step));
+  return steps;
 }
 
 /// Grows one group: a DynamicQuantizeLinear, where there is one, and products.
@@ -238,16 +249,13 @@ class GroupBuilder {
     }
   }
 
-  /// In the order of their last nodes: a product may be the scale of another.
   std::vector<Step> steps() const {
-    std::map<int, Step> by_last_node;
+    OrderedSteps by_last_node;
     if (quantizer_ != kAbsent) by_last_node[quantizer_] = single_step(graph_, graph_.nodes[quantizer_]);
     for (std::size_t i = 0; i < products_.size(); ++i)
       if (forms_[i] != Form::none)
         by_last_node[last_node(products_[i], forms_[i])] = product_step(graph_, products_[i], forms_[i]);
-    std::vector<Step> steps;
-    for (auto& [node, step] : by_last_node) steps.push_back(std::move(step));
-    return steps;
+    return in_order(std::move(by_last_node));
   }
 
   /// The quantizer and its products as products that quantize row by row; none where that is not possible.
@@ -262,7 +270,7 @@ class GroupBuilder {
       });
       if (!only_here || value.is_graph_output) return {};
     }
-    std::map<int, Step> by_last_node;
+    OrderedSteps by_last_node;
     for (std::size_t i = 0; i < products_.size(); ++i) {
       const bool fits = forms_[i] >= Form::scaled && products_[i].a_scale == quantizer.outputs[1] &&
                         graph_.nodes[products_[i].matmul].input(2) == quantizer.outputs[2];
@@ -271,9 +279,7 @@ class GroupBuilder {
       if (!supports_(step)) return {};
       by_last_node[last_node(products_[i], forms_[i])] = std::move(step);
     }
-    std::vector<Step> steps;
-    for (auto& [node, step] : by_last_node) steps.push_back(std::move(step));
-    return steps;
+    return in_order(std::move(by_last_node));
   }
 
   const Graph& graph_;

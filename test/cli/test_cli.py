@@ -136,6 +136,17 @@ def test_explain_node_file(octet: Octet, tmp_path: Path) -> None:
     octet.run("explain", str(tmp_path / "none.json"), code=FAILED)
 
 
+def test_every_element_type_has_a_name(octet: Octet) -> None:
+    """Those of the table, and the newest that ONNX has; refused only by the operator."""
+    listed = {name[7:-1] for op in octet.json("ops") for constraint in op["type_constraints"]
+              for name in constraint["types"]}
+    for name in sorted(listed | {"float6e2m3", "float6e3m2", "int2", "float8e8m0"}):
+        text = octet.run("explain", "MatMulInteger", "-i", f"{name}[2,3]=random", "-i", "int8[4,5]", "-o", name, code=FAILED)
+        assert "MatMulInteger" in text and "no element type" not in text
+    for name in ("", "uint9", "string[]", "tensor(int8)", "undefined"):
+        octet.run("explain", "MatMulInteger", "-i", "uint8[2,3]", "-o", name, code=USAGE)
+
+
 def test_refused_nodes(octet: Octet) -> None:
     text = octet.run("explain", "MatMulInteger", "-i", "uint8[2,3]", "-i", "int8[4,5]", "--name", "fc1", code=FAILED)
     assert "MatMulInteger 'fc1'" in text and "K=3" in text and "K=4" in text
