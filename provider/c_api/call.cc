@@ -12,15 +12,15 @@ using namespace octet::c_api;
 
 std::string octet_call::input_label(std::uint64_t index) const {
   const auto& state = object->state();
-  const auto* port = state.op().input_port(index);
-  if (port == nullptr || index >= kMaxPorts) refuse(state.label() + ": there is no input " + std::to_string(index));
-  return port_label(state.label(), "input", port, index);
+  if (state.op().input_port(index) == nullptr || index >= kMaxPorts)
+    refuse(state.label() + ": there is no input " + std::to_string(index));
+  return state.label() + ": " + state.op().input_label(index);
 }
 
 std::string octet_call::output_label(std::uint64_t index) const {
   const auto& state = object->state();
   if (index >= state.op().outputs.size()) refuse(state.label() + ": there is no output " + std::to_string(index));
-  return port_label(state.label(), "output", &state.op().outputs[index], index);
+  return state.label() + ": " + state.op().output_label(index);
 }
 
 void octet_call::set_input(std::uint64_t index, std::int32_t dtype, const std::int64_t* dims, std::int32_t rank,

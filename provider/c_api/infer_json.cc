@@ -74,7 +74,7 @@ Json port_json(const TypeAndShape& port) {
 std::string inferred(const Json& node) {
   const auto domain = node.value("domain", std::string()), op_type = node.at("op_type").get<std::string>();
   const auto version = core::whole_number<std::int64_t>(node.at("opset_version"), "octet_infer_json: opset_version");
-  const core::OpDef* op = core::find_op(domain == "ai.onnx" ? "" : domain, op_type, version);
+  const core::OpDef* op = core::find_op(domain, op_type, version);
   if (op == nullptr)
     throw Error(ErrorCode::not_implemented,
                 "there is no operator " + domain + "." + op_type + " of version " + std::to_string(version));

@@ -22,7 +22,7 @@ std::string octet_node::label() const {
 std::string octet_node::input_label(std::uint64_t index) const {
   if (index >= kMaxPorts) refuse(label() + ": there is no input " + std::to_string(index));
   const core::OpDef* op = find_op(node);
-  return port_label(label(), "input", op ? op->input_port(index) : nullptr, index);
+  return label() + ": " + (op ? op->input_label(index) : "input " + std::to_string(index));
 }
 
 void octet_node::set_input(std::uint64_t index, ValueInfo info, Bytes constant) {
@@ -34,7 +34,7 @@ void octet_node::set_output(std::uint64_t index, std::int32_t dtype) {
   if (index >= kMaxPorts) refuse(label() + ": there is no output " + std::to_string(index));
   const bool absent = dtype == OCTET_TYPE_ABSENT;
   const DataType type =
-      absent ? DataType::undefined : checked_type(port_label(label(), "output", nullptr, index), dtype);
+      absent ? DataType::undefined : checked_type(label() + ": output " + std::to_string(index), dtype);
   grown(node.outputs, index).dtype = type;
 }
 

@@ -9,10 +9,6 @@ constexpr std::int32_t kMaxRank = 64;
 
 }  // namespace
 
-std::string port_label(const std::string& label, const char* kind, const core::PortDef* port, std::uint64_t index) {
-  return label + ": " + kind + " " + (port ? "'" + port->name + "'" : std::to_string(index));
-}
-
 DataType checked_type(const std::string& port, std::int32_t dtype) {
   const auto type = static_cast<DataType>(dtype);
   if (core::bit_width(type) == 0)

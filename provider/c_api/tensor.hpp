@@ -17,9 +17,7 @@ using Bytes = std::vector<unsigned char>;
 /// A node has no more inputs or outputs than this.
 inline constexpr std::uint64_t kMaxPorts = 65536;
 
-/// "QGemm 'fc1': input 'A'", or the port's number where `port` is null. The following functions begin their texts with
-/// it.
-std::string port_label(const std::string& label, const char* kind, const core::PortDef* port, std::uint64_t index);
+// `port` is "QGemm 'fc1': input 'A'", with which the texts of errors begin.
 
 DataType checked_type(const std::string& port, std::int32_t dtype);
 

@@ -145,14 +145,6 @@ InferContext::InferContext(const OpDef& op, std::string node_name, const Attribu
       inputs_(std::move(inputs)),
       outputs_(std::move(outputs)) {}
 
-const AttributeValue* InferContext::attribute_value(std::string_view name) const noexcept {
-  for (const auto& [key, value] : *attributes_)
-    if (key == name) return &value;
-  for (const AttributeDef& attribute : op_->attributes)
-    if (attribute.name == name && attribute.default_value) return &*attribute.default_value;
-  return nullptr;
-}
-
 DataType InferContext::input_type(std::size_t i) const noexcept {
   return has_input(i) ? inputs_[i].dtype : DataType::undefined;
 }
@@ -186,13 +178,6 @@ void InferContext::set_output_shape(std::size_t i, const Shape& shape) {
 
 void InferContext::fail(const std::string& text) const {
   throw Error(ErrorCode::invalid_argument, node_label(*op_, node_name_) + ": " + text);
-}
-
-std::string InferContext::input_label(std::size_t i) const {
-  const PortDef* port = op_->input_port(i);
-  if (port == nullptr) return "input " + std::to_string(i);
-  if (port->option != PortOption::variadic) return "input '" + port->name + "'";
-  return "input '" + port->name + "[" + std::to_string(i - (op_->inputs.size() - 1)) + "]'";
 }
 
 void check_and_infer(InferContext& context, Purpose purpose) {

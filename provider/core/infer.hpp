@@ -50,7 +50,7 @@ class InferContext {
   /// The node's attribute, or the definition's default, or null.
   template <class T>
   const T* attribute(std::string_view name) const noexcept {
-    const AttributeValue* value = attribute_value(name);
+    const AttributeValue* value = op_->attribute_value(*attributes_, name);
     return value ? std::get_if<T>(value) : nullptr;
   }
   std::size_t num_inputs() const noexcept { return inputs_.size(); }
@@ -74,12 +74,11 @@ class InferContext {
   [[noreturn]] void fail(const std::string& text) const;
   [[noreturn]] void fail_input(std::size_t i, const std::string& text) const { fail(input_label(i) + " " + text); }
   /// "input 'b_scale'"
-  std::string input_label(std::size_t i) const;
-  std::string output_label(std::size_t i) const { return "output '" + op_->outputs[i].name + "'"; }
+  std::string input_label(std::size_t i) const { return op_->input_label(i); }
+  std::string output_label(std::size_t i) const { return op_->output_label(i); }
 
  private:
   friend void check_and_infer(InferContext& context, Purpose purpose);
-  const AttributeValue* attribute_value(std::string_view name) const noexcept;
 
   const OpDef* op_;
   std::string node_name_;

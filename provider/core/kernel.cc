@@ -1,7 +1,5 @@
 #include "provider/core/kernel.hpp"
 
-#include <algorithm>
-
 namespace octet::core {
 
 std::int64_t TensorInfo::elements() const noexcept {
@@ -20,11 +18,7 @@ TensorView NodeContext::constant(std::size_t i) const noexcept {
 }
 
 const AttributeValue& NodeContext::attribute_value(std::string_view name) const {
-  const auto given = std::find_if(node.attributes.begin(), node.attributes.end(),
-                                  [&](const auto& attribute) { return attribute.first == name; });
-  if (given != node.attributes.end()) return given->second;
-  for (const AttributeDef& attribute : op.attributes)
-    if (attribute.name == name && attribute.default_value) return *attribute.default_value;
+  if (const AttributeValue* value = op.attribute_value(node.attributes, name)) return *value;
   fail("attribute '" + std::string(name) + "' is missing");
 }
 

@@ -57,6 +57,25 @@ const PortDef* OpDef::input_port(std::size_t i) const noexcept {
   return nullptr;
 }
 
+std::string OpDef::input_label(std::size_t i) const {
+  const PortDef* port = input_port(i);
+  if (port == nullptr) return "input " + std::to_string(i);
+  if (port->option != PortOption::variadic) return "input '" + port->name + "'";
+  return "input '" + port->name + "[" + std::to_string(i - (inputs.size() - 1)) + "]'";
+}
+
+std::string OpDef::output_label(std::size_t i) const {
+  return i < outputs.size() ? "output '" + outputs[i].name + "'" : "output " + std::to_string(i);
+}
+
+const AttributeValue* OpDef::attribute_value(const Attributes& given, std::string_view wanted) const noexcept {
+  for (const auto& [key, value] : given)
+    if (key == wanted) return &value;
+  for (const AttributeDef& attribute : attributes)
+    if (attribute.name == wanted && attribute.default_value) return &*attribute.default_value;
+  return nullptr;
+}
+
 const TypeConstraint* OpDef::constraint(std::string_view type) const noexcept {
   const auto found = std::find_if(type_constraints.begin(), type_constraints.end(),
                                   [&](const TypeConstraint& constraint) { return constraint.name == type; });

@@ -63,6 +63,11 @@ struct OpDef {
 
   /// The port that input i belongs to (a variadic last port takes all that follow); null past the last.
   const PortDef* input_port(std::size_t i) const noexcept;
+  /// "input 'b_scale'", "input 'inputs[2]'" for a member of a variadic port, "input 7" past the last.
+  std::string input_label(std::size_t i) const;
+  std::string output_label(std::size_t i) const;
+  /// The attribute of a node that has these, or its default, or null.
+  const AttributeValue* attribute_value(const Attributes& given, std::string_view wanted) const noexcept;
   const TypeConstraint* constraint(std::string_view type) const noexcept;
   /// The types that a port allows: its constraint's, or the single type that it spells.
   std::vector<DataType> allowed_types(const PortDef& port) const;
@@ -78,6 +83,9 @@ DataType parse_type_string(std::string_view text) noexcept;
 /// Bits of one element; 0 for string and undefined.
 int bit_width(DataType type) noexcept;
 inline bool is_8bit(DataType type) noexcept { return type == DataType::uint8 || type == DataType::int8; }
+
+/// "" for "ai.onnx", by which ONNX's own domain goes too.
+inline std::string canonical_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 /// "com.microsoft.QGemm" or "MatMulInteger": how messages and tables call an operator.
 std::string qualified_name(const OpDef& op);

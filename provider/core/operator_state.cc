@@ -38,7 +38,7 @@ std::int64_t elements(const TensorView& view) {
 
 Node checked(const Node& node) {
   Node copy = node;
-  if (copy.domain == "ai.onnx") copy.domain.clear();
+  copy.domain = canonical_domain(copy.domain);
   while (!copy.inputs.empty() && copy.inputs.back().dtype == DataType::undefined) copy.inputs.pop_back();
   return copy;
 }
@@ -98,10 +98,7 @@ OperatorState::OperatorState(const Node& given, const Options& options) : node_n
   }
 }
 
-std::string OperatorState::input_label(std::size_t i) const {
-  const PortDef* port = op_->input_port(i);
-  return label_ + ": input '" + (port ? port->name : std::to_string(i)) + "'";
-}
+std::string OperatorState::input_label(std::size_t i) const { return label_ + ": " + op_->input_label(i); }
 
 bool OperatorState::holds(std::size_t input) const noexcept {
   return input < constants_.size() && constants_[input].given;
@@ -175,8 +172,7 @@ std::unique_ptr<const Plan> OperatorState::make_plan(const TensorView* views, st
     if (context.has_output(i)) {
       info.dtype = context.output(i).dtype;
       for (const Dim& dim : *context.output(i).shape) info.dims.push_back(dim.value);
-      checked_bytes(label_ + ": output '" + op_->outputs[std::min(i, op_->outputs.size() - 1)].name + "'",
-                    {nullptr, info.dtype, info.dims});
+      checked_bytes(label_ + ": " + op_->output_label(i), {nullptr, info.dtype, info.dims});
     }
     outputs.push_back(std::move(info));
   }
@@ -199,8 +195,7 @@ void OperatorState::check_outputs(const PlanEntry& entry, const TensorView* outp
     const TensorInfo& expected = entry.outputs[i];
     const bool present = i < num_outputs && outputs[i].present();
     const auto fail = [&](const std::string& text) {
-      throw Error(ErrorCode::invalid_argument,
-                  label_ + ": output '" + op_->outputs[std::min(i, op_->outputs.size() - 1)].name + "' " + text);
+      throw Error(ErrorCode::invalid_argument, label_ + ": " + op_->output_label(i) + " " + text);
     };
     if (present != expected.present()) fail(present ? "is given, but the node has none" : "is missing");
     if (!present) continue;

@@ -65,8 +65,7 @@ auto reading(const std::string& where, const Function& function) {
   }
 }
 
-/// "" for "ai.onnx".
-inline std::string canonical_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
+using core::canonical_domain;
 
 /// Names that are taken, and new ones.
 class Names {

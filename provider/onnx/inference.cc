@@ -23,16 +23,12 @@ void read_type(const onnx::TypeProto* type, const std::string& label, TypeAndSha
   if (type->tensor_type().has_shape()) value.shape = shape_of(type->tensor_type().shape());
 }
 
-std::string port_label(const char* kind, const core::PortDef* port) {
-  return std::string(kind) + (port ? " '" + port->name + "'" : "");
-}
-
 std::vector<TypeAndShape> read_inputs(const core::OpDef& op, const onnx::InferenceContext& context,
                                       const std::string& label) {
   std::vector<TypeAndShape> inputs;
   for (std::size_t i = 0; i < context.getNumInputs(); ++i) {
     TypeAndShape input{context.hasInput(i)};
-    if (input.present) read_type(context.getInputType(i), label + ": " + port_label("input", op.input_port(i)), input);
+    if (input.present) read_type(context.getInputType(i), label + ": " + op.input_label(i), input);
     inputs.push_back(std::move(input));
   }
   return inputs;
@@ -44,7 +40,7 @@ std::vector<TypeAndShape> read_outputs(const core::OpDef& op, onnx::InferenceCon
   for (std::size_t i = 0; i < context.getNumOutputs(); ++i) {
     const core::PortDef* port = i < op.outputs.size() ? &op.outputs[i] : nullptr;
     TypeAndShape output{context.hasOutput(i) || (port && port->option == core::PortOption::required)};
-    if (output.present) read_type(context.getOutputType(i), label + ": " + port_label("output", port), output);
+    if (output.present) read_type(context.getOutputType(i), label + ": " + op.output_label(i), output);
     outputs.push_back(std::move(output));
   }
   return outputs;

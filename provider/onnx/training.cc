@@ -84,7 +84,7 @@ class NodeReader {
 
  private:
   const std::string& name_of(Input input) const { return node_.input(static_cast<int>(input)); }
-  std::string input_label(Input input) const { return label_ + ": input '" + op_.inputs[input].name + "'"; }
+  std::string input_label(Input input) const { return label_ + ": " + op_.input_label(input); }
 
   /// The definition's own rules for attributes, types and extents; everything below relies on them.
   void check() const {

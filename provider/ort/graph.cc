@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "provider/core/op_def.hpp"
 #include "provider/ort/api.hpp"
 
 namespace octet::ort {
@@ -66,8 +67,7 @@ Attributes read_attributes(const OrtNode* node) {
 }
 
 std::string domain_of(const OrtNode* node) {
-  std::string domain = get<const char*>(ort_api().Node_GetDomain, node);
-  return domain == "ai.onnx" ? "" : domain;
+  return core::canonical_domain(get<const char*>(ort_api().Node_GetDomain, node));
 }
 
 std::string ep_name_of(const OrtNode* node) {

@@ -340,6 +340,30 @@ TEST(CApiMisuse, Runs) {
   octet_call_release(call);
 }
 
+/// The third of QLinearConcat's `inputs`, in errors of the node, the call and the run.
+TEST(CApiMisuse, MembersOfVariadicInputsAreToldApart) {
+  const std::string port = "QLinearConcat 'c': input 'inputs[2]' has ";
+  octet_node* const node = octet_node_create("com.microsoft", "QLinearConcat", 1, "c");
+  expect_ok(octet_node_set_int(node, "axis", 0));
+  const std::int32_t types[] = {OCTET_TYPE_FLOAT, OCTET_TYPE_UINT8, OCTET_TYPE_UINT8, OCTET_TYPE_FLOAT,
+                                OCTET_TYPE_UINT8};
+  for (std::uint64_t i = 0; i < 5; ++i) expect_ok(octet_node_set_input(node, i, types[i], nullptr, -1));
+  expect_error(octet_node_set_input(node, 4, 99, nullptr, -1), {port + "the element type 99"});
+  octet_operator* const op = octet_operator_create(node);
+  ASSERT_NE(op, nullptr) << octet_last_error();
+  octet_call* const call = octet_call_create(op);
+  const Dims one{1};
+  const float data = 1;
+  for (std::uint64_t i = 0; i < 5; ++i)
+    expect_ok(
+        octet_call_set_input(call, i, types[i], one.data(), i == 2 ? 1 : 0, i == 4 ? nullptr : &data, sizeof data));
+  expect_error(octet_call_set_input(call, 4, OCTET_TYPE_UINT8, nullptr, -1, &data, 1), {port + "rank -1"});
+  expect_error(octet_call_run(call), {port + "no data"});
+  octet_call_release(call);
+  octet_operator_release(op);
+  octet_node_release(node);
+}
+
 TEST(CApiMisuse, LastErrorIsOfTheThreadAndOfTheLastCall) {
   EXPECT_EQ(octet_operator_create(nullptr), nullptr);
   EXPECT_NE(octet_last_error_code(), OCTET_OK);
