@@ -30,7 +30,7 @@ def versions_by_operator(ops: list[dict]) -> dict[str, list[dict]]:
 
 
 def backends(op: dict) -> str:
-    return ", ".join(op["kernel"]) if op["kernel"] != "none" else "schema only"
+    return ", ".join(op["kernel"])
 
 
 def readme_table(ops: list[dict]) -> str:

@@ -1,11 +1,12 @@
-/* Octet's flat C interface for ONNX models: checks them, infers types and shapes, builds them node by node and runs them,
- * with the com.microsoft operators of Octet's table (`octet ops`) beside ONNX's own. Made for every language that can call
- * C: scalars, arrays, strings and opaque handles only. Belongs to liboctet_graph.so, for Linux on x86-64, which takes the
- * operators from liboctet.so beside it; octet.h computes single operators.
+/* Octet's flat C interface for ONNX models: checks them, infers types and shapes, builds them node by node and runs
+ * them, with the com.microsoft operators of Octet's table (`octet ops`) beside ONNX's own. Made for every language that
+ * can call C: scalars, arrays, strings and opaque handles only. Belongs to liboctet_graph.so, for Linux on x86-64,
+ * which takes the operators from liboctet.so beside it; octet.h computes single operators.
  *
  * - Errors: functions that return int32_t give OCTET_GRAPH_OK (0) or one of the numbers below; functions that return a
  *   handle give NULL. Then octet_graph_last_error() and octet_graph_last_error_code() tell more, in the same thread. A
- *   call that fails leaves everything as it was. Wrong use is always an error and never ends the process, but for handles that were released.
+ *   call that fails leaves everything as it was. Wrong use is always an error and never ends the process, but for
+ *   handles that were released.
  * - Models: serialized ModelProto of at most 2^31-1 bytes, read during the call only.
  * - Strings are UTF-8 and end with a zero byte. Arrays and strings are read during the call only.
  * - Threads: every function may be called from any thread, at the same time, but for one builder or node.
@@ -30,7 +31,7 @@ OCTET_API int32_t octet_graph_abi_version(void);
 
 #define OCTET_GRAPH_OK 0
 #define OCTET_GRAPH_INVALID_ARGUMENT 1 /* a bad argument, or no model */
-#define OCTET_GRAPH_NOT_IMPLEMENTED 2 /* the model has nodes that Octet does not run */
+#define OCTET_GRAPH_NOT_IMPLEMENTED 2  /* the model has nodes that Octet does not run */
 #define OCTET_GRAPH_OUT_OF_MEMORY 3
 #define OCTET_GRAPH_INTERNAL 4
 #define OCTET_GRAPH_INVALID_MODEL 5 /* the model breaks a rule of ONNX or the definition of one of its operators */
@@ -77,9 +78,9 @@ typedef struct octet_graph_builder octet_graph_builder;
 /* The description of a node that is to be added. */
 typedef struct octet_graph_node octet_graph_node;
 
-/* Values of a graph are numbers, without meaning to any other graph; 0 stands for none. Names may be NULL or empty: one is
- * made up then. Names that are given must be new. Element types are the numbers of onnx.TensorProto.DataType; octet.h
- * names them. */
+/* Values of a graph are numbers, without meaning to any other graph; 0 stands for none. Names may be NULL or empty: one
+ * is made up then. Names that are given must be new. Element types are the numbers of onnx.TensorProto.DataType;
+ * octet.h names them. */
 
 /* Starts an empty model. `opset_version` is of ai.onnx; 0 stands for 21, the newest with IR version 10. */
 OCTET_API octet_graph_builder* octet_graph_builder_create(int64_t opset_version);
@@ -106,8 +107,8 @@ OCTET_API int32_t octet_graph_builder_add_constant(octet_graph_builder* builder,
 OCTET_API octet_graph_node* octet_graph_node_create(const char* domain, const char* op_type, const char* name);
 OCTET_API void octet_graph_node_release(octet_graph_node* node);
 
-/* Gives the input of a port of the operator's definition ("A", "a_scale"); a further call for the same port adds a member
- * to a variadic one. */
+/* Gives the input of a port of the operator's definition ("A", "a_scale"); a further call for the same port adds a
+ * member to a variadic one. */
 OCTET_API int32_t octet_graph_node_add_input(octet_graph_node* node, const char* port, uint64_t value);
 /* Attributes. A second value for the same name replaces the first. `values` may be NULL where count is 0. */
 OCTET_API int32_t octet_graph_node_set_int(octet_graph_node* node, const char* attribute, int64_t value);
@@ -122,9 +123,9 @@ OCTET_API int32_t octet_graph_node_set_strings(octet_graph_node* node, const cha
 /* An entry of NodeProto.metadata_props. */
 OCTET_API int32_t octet_graph_node_set_metadata(octet_graph_node* node, const char* key, const char* value);
 
-/* Adds a node and writes its outputs, all that the definition has in its order (optional ones that nothing uses are left
- * out of the model). *count is how many `outputs` can hold, at least their number, which it becomes. The description may
- * be changed and used again. */
+/* Adds a node and writes its outputs, all that the definition has in its order (optional ones that nothing uses are
+ * left out of the model). *count is how many `outputs` can hold, at least their number, which it becomes. The
+ * description may be changed and used again. */
 OCTET_API int32_t octet_graph_builder_add_node(octet_graph_builder* builder, const octet_graph_node* node,
                                                uint64_t* outputs, uint64_t* count);
 
@@ -158,16 +159,16 @@ OCTET_API int32_t octet_graph_quantize_lstm_weight(const float* weight, int64_t 
                                                    int32_t per_channel, void* data, float* scale, void* zero_point,
                                                    double* largest_error, double* root_mean_square_error);
 
-/* Makes a value an output of the graph, called `name` where one is given; a value that cannot take that name goes through
- * an Identity node. */
+/* Makes a value an output of the graph, called `name` where one is given; a value that cannot take that name goes
+ * through an Identity node. */
 OCTET_API int32_t octet_graph_builder_add_output(octet_graph_builder* builder, uint64_t value, const char* name);
 /* The value is an output no longer. */
 OCTET_API int32_t octet_graph_builder_remove_output(octet_graph_builder* builder, uint64_t value);
 
 /* The value of a name. */
-OCTET_API int32_t octet_graph_builder_find_value(const octet_graph_builder* builder, const char* name,
-                                                 uint64_t* value);
-/* The graph's inputs and outputs. *count is how many `values` can hold, and becomes their number; `values` may be NULL. */
+OCTET_API int32_t octet_graph_builder_find_value(const octet_graph_builder* builder, const char* name, uint64_t* value);
+/* The graph's inputs and outputs. *count is how many `values` can hold, and becomes their number; `values` may be
+ * NULL. */
 OCTET_API int32_t octet_graph_builder_inputs(const octet_graph_builder* builder, uint64_t* values, uint64_t* count);
 OCTET_API int32_t octet_graph_builder_outputs(const octet_graph_builder* builder, uint64_t* values, uint64_t* count);
 
@@ -200,7 +201,8 @@ typedef struct octet_graph_model octet_graph_model;
 typedef struct octet_graph_run octet_graph_run;
 
 /* Load a model. `options` is NULL or text such as "threads=2,lstm_quantization=per_tensor": threads, backend, accuracy,
- * lstm_quantization and rowwise, as octet_node_set_option() of octet.h has them. A model with nodes that Octet does not run is an error that names them. */
+ * lstm_quantization and rowwise, as octet_node_set_option() of octet.h has them. A model with nodes that Octet does not
+ * run is an error that names them. */
 OCTET_API octet_graph_model* octet_graph_model_from_bytes(const void* model, uint64_t model_size, const char* directory,
                                                           const char* options);
 OCTET_API octet_graph_model* octet_graph_model_from_file(const char* path, const char* options);
@@ -217,8 +219,8 @@ OCTET_API int32_t octet_graph_model_output_name(const octet_graph_model* model, 
 
 OCTET_API octet_graph_run* octet_graph_run_create(const octet_graph_model* model);
 OCTET_API void octet_graph_run_release(octet_graph_run* run);
-/* Gives input `index` for this and later runs. Only the pointer to the data is kept: it must lead to at least `size_bytes`
- * bytes, what dtype and dims make, during octet_graph_run_execute(). */
+/* Gives input `index` for this and later runs. Only the pointer to the data is kept: it must lead to at least
+ * `size_bytes` bytes, what dtype and dims make, during octet_graph_run_execute(). */
 OCTET_API int32_t octet_graph_run_set_input(octet_graph_run* run, uint64_t index, int32_t dtype, const int64_t* dims,
                                             int32_t rank, const void* data, uint64_t size_bytes);
 /* Computes all outputs, which the three functions below read until the next call. */

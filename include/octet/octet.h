@@ -122,7 +122,7 @@ OCTET_API uint64_t octet_op_count(void);
  *    "kernel": ["onednn", "vector", "eigen"]}
  * "option" is "required", "optional" or "variadic" (then with "min_count", and "homogeneous": whether all members have
  * one type). Attribute types are INT, FLOAT, STRING, INTS, FLOATS and STRINGS; "default" is null where there is none.
- * "kernel" is "none" where this version has the definition only. */
+ * "kernel" lists the backends that have code for the operator, in the order in which they are asked. */
 OCTET_API octet_status* octet_ops_json(char* buffer, uint64_t* size);
 
 /* Checks a node and infers the types and shapes of its outputs as far as its definition and what is known of its inputs

@@ -80,11 +80,6 @@ Json constraints_json(const OpDef& op) {
   return result;
 }
 
-Json kernel_json(const OpDef& op) {
-  const auto backends = kernel_backends(op);
-  return backends.empty() ? Json("none") : Json(backends);
-}
-
 Json op_json(const OpDef& op) {
   return {{"domain", op.domain},
           {"name", op.name},
@@ -95,7 +90,7 @@ Json op_json(const OpDef& op) {
           {"outputs", ports_json(op, op.outputs)},
           {"attributes", attributes_json(op)},
           {"type_constraints", constraints_json(op)},
-          {"kernel", kernel_json(op)}};
+          {"kernel", kernel_backends(op)}};
 }
 
 // Names come from callers: what is not UTF-8 is replaced, not refused.

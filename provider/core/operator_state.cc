@@ -176,9 +176,10 @@ std::unique_ptr<const Plan> OperatorState::make_plan(const TensorView* views, st
     }
     outputs.push_back(std::move(info));
   }
-  const bool is_empty = std::all_of(outputs.begin(), outputs.end(), [](const TensorInfo& output) {
-    return !output.present() || output.elements() == 0;
-  });
+  const auto present = [](const TensorInfo& output) { return output.present(); };
+  const auto has_elements = [](const TensorInfo& output) { return output.present() && output.elements() > 0; };
+  const bool is_empty = std::any_of(outputs.begin(), outputs.end(), present) &&
+                        std::none_of(outputs.begin(), outputs.end(), has_elements);
   std::unique_ptr<const Plan> plan = std::make_unique<const EmptyPlan>();
   if (!is_empty) plan = kernel_->plan(PlanRequest{infos, outputs, options_, label_});
   trace(label_, plan->decision());

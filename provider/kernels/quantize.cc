@@ -4,6 +4,7 @@
 #include "provider/core/parallel.hpp"
 #include "provider/core/quantize_loops.hpp"
 #include "provider/kernels/dynamic_quantize.hpp"
+#include "provider/kernels/elementwise.hpp"
 #include "provider/kernels/kernels.hpp"
 #include "provider/kernels/quantize_layout.hpp"
 
@@ -19,16 +20,6 @@ constexpr std::int64_t kGrain = 1024;  // parts begin at multiples of it
 constexpr std::int64_t kBlock = 1024;
 
 std::size_t size(std::int64_t count) { return static_cast<std::size_t>(count); }
-
-/// function(begin, end) on the caller's threads for parts of [0, elements).
-template <class Function>
-void for_each_part(const Call& call, std::int64_t elements, double nanoseconds_per_element, const Function& function) {
-  const std::size_t parts = parts_for(call, static_cast<double>(elements) * nanoseconds_per_element);
-  parallel_for(call, parts, [&](std::size_t i) {
-    const Range range = split(elements, kGrain, parts, i);
-    function(range.begin, range.end);
-  });
-}
 
 template <class Function>
 void for_each_block(std::int64_t begin, std::int64_t end, const Function& function) {
@@ -119,13 +110,14 @@ class QuantizePlan final : public LinearPlan {
   void run(const Call& call, const TensorView& x, const TensorView& y, const QuantizeParameters& parameters,
            const QuantizeParameters* divisors) const {
     const bool direct = x.dtype == DataType::float32 && !is_4bit(y.dtype) && divisors == nullptr;
-    for_each_part(call, layout_.elements, direct ? 0.12 : 0.3, [&](std::int64_t part_begin, std::int64_t part_end) {
-      if (direct)
-        return quantize(parameters, part_begin, part_end, x.as<const float>() + part_begin, element(y, part_begin));
-      for_each_block(part_begin, part_end, [&](std::int64_t begin, std::int64_t end) {
-        quantize_block(parameters, divisors, begin, end, x, y);
-      });
-    });
+    for_each_part(
+        call, layout_.elements, kGrain, direct ? 0.12 : 0.3, [&](std::int64_t part_begin, std::int64_t part_end) {
+          if (direct)
+            return quantize(parameters, part_begin, part_end, x.as<const float>() + part_begin, element(y, part_begin));
+          for_each_block(part_begin, part_end, [&](std::int64_t begin, std::int64_t end) {
+            quantize_block(parameters, divisors, begin, end, x, y);
+          });
+        });
   }
 
   /// Elements [begin, end): x and y point to the first of them.
@@ -201,12 +193,13 @@ class DequantizePlan final : public LinearPlan {
     const TensorView& y = outputs[0];
     const QuantizeParameters parameters(layout_, loops_, inputs[kScale], inputs[kZeroPoint]);
     const bool direct = y.dtype == DataType::float32 && !is_4bit(x.dtype);
-    for_each_part(call, layout_.elements, direct ? 0.1 : 0.2, [&](std::int64_t part_begin, std::int64_t part_end) {
-      if (direct)
-        return dequantize(parameters, part_begin, part_end, element(x, part_begin), y.as<float>() + part_begin);
-      for_each_block(part_begin, part_end,
-                     [&](std::int64_t begin, std::int64_t end) { dequantize_block(parameters, begin, end, x, y); });
-    });
+    for_each_part(
+        call, layout_.elements, kGrain, direct ? 0.1 : 0.2, [&](std::int64_t part_begin, std::int64_t part_end) {
+          if (direct)
+            return dequantize(parameters, part_begin, part_end, element(x, part_begin), y.as<float>() + part_begin);
+          for_each_block(part_begin, part_end,
+                         [&](std::int64_t begin, std::int64_t end) { dequantize_block(parameters, begin, end, x, y); });
+        });
   }
 
  private:

@@ -186,8 +186,7 @@ void add_kernel(const core::OpDef& op, OrtKernelRegistry* registry) {
 OrtKernelRegistry* create_kernel_registry() {
   std::unique_ptr<OrtKernelRegistry, void (*)(OrtKernelRegistry*)> registry(
       get<OrtKernelRegistry*>(ep_api().CreateKernelRegistry), ep_api().ReleaseKernelRegistry);
-  for (const core::OpDef& op : core::op_defs())
-    if (core::kernel_maker(op) != nullptr) add_kernel(op, registry.get());
+  for (const core::OpDef& op : core::op_defs()) add_kernel(op, registry.get());
   return registry.release();
 }
 
