@@ -1,9 +1,10 @@
-
 #include "provider/kernels/lstm_weights.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <functional>
 #include <string_view>
+
 #include "primitives/vector/kernels.hpp"
 #include "provider/core/scratch.hpp"
 #include "provider/kernels/shared_weights.hpp"
