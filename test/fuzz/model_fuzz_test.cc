@@ -162,19 +162,29 @@ std::string load(const onnx::ModelProto& model) {
   }
 }
 
-TEST(ModelFuzz, BuilderAndRunnerLoadOrRefuse) {
-  const std::vector<Case> corpus = fuzz_corpus();
+/// How often answer(model) gave what, over models of mutated nodes, each third with broken bytes; prints it.
+template <class Answer, class Change>
+std::map<std::string, int> answers(const std::vector<Case>& corpus, std::uint64_t count, const Answer& answer,
+                                   const Change& change) {
+  const bool trace = std::getenv("OCTET_FUZZ_TRACE") != nullptr;
   std::map<std::string, int> outcomes;
-  const std::uint64_t count = fuzz_count(kStandardCount);
-  for (std::uint64_t seed = 0; seed < count && !HasFailure(); ++seed) {
-    const MutatedNode mutated = mutated_node(corpus, seed);
+  for (std::uint64_t seed = 0; seed < count && !testing::Test::HasFailure(); ++seed) {
+    MutatedNode mutated = mutated_node(corpus, seed);
+    change(mutated);
+    if (trace) std::fprintf(stderr, "%llu: %s\n", static_cast<unsigned long long>(seed), mutated.description().c_str());
     onnx::ModelProto model = model_of(mutated);
     if (seed % 3 == 0) model = with_broken_bytes(model, Dice(~seed));
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + mutated.description());
-    ++outcomes[load(model)];
+    ++outcomes[answer(model)];
   }
   for (const auto& [outcome, times] : outcomes) std::printf("%6d %s\n", times, outcome.c_str());
-  EXPECT_GT(outcomes["loaded"], static_cast<int>(count / 20));
+  return outcomes;
+}
+constexpr auto kAsItIs = [](const MutatedNode&) {};
+
+TEST(ModelFuzz, BuilderAndRunnerLoadOrRefuse) {
+  const std::uint64_t count = fuzz_count(kStandardCount);
+  EXPECT_GT(answers(fuzz_corpus(), count, load, kAsItIs)["loaded"], static_cast<int>(count / 20));
 }
 
 /// A layer in training is made of the node, or an Error tells why not.
@@ -194,40 +204,23 @@ TEST(ModelFuzz, TrainingTakesOrRefuses) {
                               [](const Case& test_case) { return test_case.op_type != "DynamicQuantizeLSTM"; }),
                corpus.end());
   ASSERT_FALSE(corpus.empty());
-  std::map<std::string, int> outcomes;
-  const std::uint64_t count = fuzz_count(kStandardCount);
-  for (std::uint64_t seed = 0; seed < count && !HasFailure(); ++seed) {
-    MutatedNode mutated = mutated_node(corpus, seed);
-    for (MutatedTensor& tensor : mutated.inputs) {  // weights must be constant
+  const auto make_constant = [](MutatedNode& mutated) {  // as weights must be
+    for (MutatedTensor& tensor : mutated.inputs) {
       std::size_t bytes = 0;
       tensor.constant = byte_size(tensor.node_type, tensor.node_dims, tensor.memory.size(), bytes);
       if (tensor.constant) tensor.memory.resize(bytes);
     }
-    onnx::ModelProto model = model_of(mutated);
-    if (seed % 3 == 0) model = with_broken_bytes(model, Dice(~seed));
-    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + mutated.description());
-    ++outcomes[train(model)];
-  }
-  for (const auto& [outcome, times] : outcomes) std::printf("%6d %s\n", times, outcome.c_str());
+  };
+  const std::uint64_t count = fuzz_count(kStandardCount);
+  auto outcomes = answers(corpus, count, train, make_constant);
   EXPECT_GT(outcomes["trained"], static_cast<int>(count / 20));
   EXPECT_GT(outcomes["refused"], static_cast<int>(count / 20));
 }
 
 TEST(ModelFuzz, OnlyExceptionsOfOnnxComeOut) {
   register_schemas();
-  const std::vector<Case> corpus = fuzz_corpus();
-  const bool trace = std::getenv("OCTET_FUZZ_TRACE") != nullptr;
-  std::map<std::string, int> outcomes;
   const std::uint64_t count = fuzz_count(kStandardCount);
-  for (std::uint64_t seed = 0; seed < count && !HasFailure(); ++seed) {
-    const MutatedNode mutated = mutated_node(corpus, seed);
-    if (trace) std::fprintf(stderr, "%llu: %s\n", static_cast<unsigned long long>(seed), mutated.description().c_str());
-    onnx::ModelProto model = model_of(mutated);
-    if (seed % 3 == 0) model = with_broken_bytes(model, Dice(~seed));
-    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + mutated.description());
-    ++outcomes[attempt(model)];
-  }
-  for (const auto& [outcome, times] : outcomes) std::printf("%6d %s\n", times, outcome.c_str());
+  auto outcomes = answers(fuzz_corpus(), count, attempt, kAsItIs);
   EXPECT_GT(outcomes["accepted"], static_cast<int>(count / 10)) << "the mutations spoil too much to test anything";
   EXPECT_GT(outcomes["refused by strict inference"], static_cast<int>(count / 100));
 }
