@@ -1,4 +1,5 @@
 // GraphBuilder: going on from a model.
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <mutex>
@@ -111,7 +112,9 @@ namespace {
 
 core::TypeAndShape tensor_type(const onnx::TypeProto::Tensor& tensor) {
   core::TypeAndShape type{true, static_cast<DataType>(tensor.elem_type())};
-  if (tensor.has_shape()) type.shape = onnx_side::shape_of(tensor.shape());
+  if (!tensor.has_shape()) return type;
+  type.shape = onnx_side::shape_of(tensor.shape());
+  for (core::Dim& dim : *type.shape) dim.value = std::max<std::int64_t>(dim.value, -1);  // any negative one is unknown
   return type;
 }
 

@@ -65,7 +65,7 @@ Shape shape_of(const onnx::TensorShapeProto& shape) {
   Shape result;
   for (const auto& dim : shape.dim()) {
     result.push_back(dim.has_dim_param() ? Dim::symbolic(dim.dim_param()) : Dim());
-    if (dim.has_dim_value() && dim.dim_value() >= 0) result.back().value = dim.dim_value();
+    if (dim.has_dim_value()) result.back().value = dim.dim_value();
   }
   return result;
 }

@@ -54,6 +54,18 @@ const char* const kTwoLayers =
   [product] z = com.microsoft.QGemm (y, s, zu, w, ws, wz)
 })";
 
+TEST_F(Schemas, NegativeExtentsAreErrors) {
+  for (const int input : {0, 3, 4}) {
+    onnx::ModelProto proto = model(kTwoLayers);
+    auto& shape = *proto.mutable_graph()->mutable_input(input)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    shape.mutable_dim(0)->set_dim_value(-2);
+    const std::string error = error_of<onnx::InferenceError>([&] { inferred(proto); });
+    EXPECT_NE(error.find("has the negative extent -2"), std::string::npos) << input << ": " << error;
+    shape.mutable_dim(0)->set_dim_value(-1);  // means: not known
+    EXPECT_EQ(error_of<onnx::InferenceError>([&] { inferred(proto); }), "no error") << input;
+  }
+}
+
 TEST_F(Schemas, CheckerAndInferenceKnowTheOperators) {
   const onnx::ModelProto proto = model(kTwoLayers);
   onnx::checker::check_model(proto, true, false, true);
