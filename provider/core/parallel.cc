@@ -18,12 +18,16 @@ void openmp_parallel_for(void* context, std::size_t count, Call::Task task, void
   for (std::size_t i = 0; i < count; ++i) task(argument, i);
 }
 
+// A loop of empty parts at two threads, up to 2 ms after the one before; libgomp's threads sleep later
+// (docs/threads.md).
+constexpr std::int32_t kOpenmpFork = 1200;
+
 }  // namespace
 
 // The C++ default where the caller lends no threads: OpenMP, and only if the option asks for more than one.
 Call with_own_threads(const Call& call, const std::int32_t& threads) noexcept {
   if (call.parallel_for != nullptr || bounded(threads) <= 1) return call;
-  return {openmp_parallel_for, const_cast<std::int32_t*>(&threads), bounded(threads)};
+  return {openmp_parallel_for, const_cast<std::int32_t*>(&threads), bounded(threads), kOpenmpFork};
 }
 
 }  // namespace octet::core
