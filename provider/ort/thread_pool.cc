@@ -50,13 +50,14 @@ int upper_bound(int most) {
 }  // namespace
 
 ThreadPool::ThreadPool(int most, bool spinning)
-    : most_(upper_bound(most)),
-      fork_nanoseconds_(spinning ? kForkSpinning : kForkSleeping),
-      counts_left_(most_ > 1 ? kCounts : 0) {}
+    : most_(upper_bound(most)), fork_nanoseconds_(spinning ? kForkSpinning : kForkSleeping) {}
 
 Call ThreadPool::lend(const OrtKernelContext* context) {
-  if (counts_left_.load(std::memory_order_relaxed) > 0 && counts_left_.fetch_sub(1) > 0) count_threads(context);
-  const int threads = size_.load(std::memory_order_relaxed);
+  if (size() < most_) {
+    const std::uint64_t call = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if ((call & (call - 1)) == 0) count_threads(context);
+  }
+  const int threads = size();
   if (threads == 1) return {};
   return {parallel_for, const_cast<OrtKernelContext*>(context), threads, fork_nanoseconds_};
 }
@@ -68,7 +69,6 @@ void ThreadPool::count_threads(const OrtKernelContext* context) {
   int size = size_.load();
   while (size < counted && !size_.compare_exchange_weak(size, counted)) {
   }
-  if (counted == most_) counts_left_.store(0);
 }
 
 }  // namespace octet::ort

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <octet/octet.hpp>
 
 #include "provider/ort/ort_api.hpp"
 
 namespace octet::ort {
 
-/// ONNX Runtime does not tell how many threads its pool has, so the first calls count those that come to work.
+/// ONNX Runtime does not tell how many threads its pool has, so calls count those that come to work: the first,
+/// second, fourth, eighth and so on until all are found, because a thread may be asleep, or busy elsewhere.
 class ThreadPool {
  public:
   /// most: upper bound of threads for one node, 0 for none. spinning: idle threads wait for work awake.
@@ -22,10 +24,9 @@ class ThreadPool {
  private:
   void count_threads(const OrtKernelContext* context);
 
-  static constexpr int kCounts = 8;  ///< a thread may be busy elsewhere, so it is counted more than once
   const int most_;
   const std::int32_t fork_nanoseconds_;
-  std::atomic<int> counts_left_;
+  std::atomic<std::uint64_t> calls_{0};  ///< while fewer than most_ are known
   std::atomic<int> size_{1};
 };
 
