@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include <octet/octet.hpp>
@@ -102,6 +103,16 @@ bool has_bf16() {
   static const bool result = cap_from_environment() > Isa::avx512_core_vnni &&
                              cpu_isa_level() >= Isa::avx512_core_vnni && __builtin_cpu_supports("avx512bf16");
   return result;
+}
+
+std::size_t last_cache_bytes() noexcept {
+  static const std::size_t bytes = [] {
+    // What a core sees; sysconf(_SC_LEVEL3_CACHE_SIZE) adds up all caches of some processors.
+    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+    std::size_t kibibytes = 0;
+    return file >> kibibytes && kibibytes > 0 ? kibibytes << 10 : std::size_t{32} << 20;
+  }();
+  return bytes;
 }
 
 }  // namespace octet::core

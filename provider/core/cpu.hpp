@@ -1,6 +1,8 @@
 // The instruction sets that Octet may use in this process.
 #pragma once
 
+#include <cstddef>
+
 namespace octet::core {
 
 /// Ordered as oneDNN orders them: a cap at one level allows what is below it.
@@ -23,5 +25,8 @@ inline bool has_vnni(Isa isa) noexcept {
 bool has_vbmi();
 /// AVX512_BF16 (dot products of bfloat16), where no cap is set: it is newer than AVX-512 with VNNI.
 bool has_bf16();
+
+/// Bytes of the last cache that a core shares, or 32 MiB where the system does not tell.
+std::size_t last_cache_bytes() noexcept;
 
 }  // namespace octet::core

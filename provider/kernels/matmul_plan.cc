@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "primitives/vector/kernels.hpp"
+#include "provider/core/cpu.hpp"
 #include "provider/kernels/dynamic_quantize.hpp"
 
 namespace octet::core {
@@ -198,11 +199,12 @@ MatMulPlan::Grid MatMulPlan::cut(const Call& call) const {
   const double work = static_cast<double>(shape_.batch) * static_cast<double>(shape_.m) *
                       static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
   const double speed = product_ ? product_->multiplications_per_nanosecond() : 1;
-  // Weights that come with the run come from memory, too: with few rows that is what takes the time.
+  // With few rows, reading weights from memory is what takes the time.
   constexpr double kNanosecondsPerWeight = 0.05;
-  const double weights_of_run =
-      weights_ ? 0 : static_cast<double>(shape_.batch) * static_cast<double>(shape_.n * shape_.k);
-  const std::size_t wanted = parts_for(call, work / speed + weights_of_run * kNanosecondsPerWeight);
+  const bool weights_from_memory = !weights_ || PackedWeights::held_bytes() > last_cache_bytes();
+  const double weights = static_cast<double>(shape_.batch) * static_cast<double>(shape_.n * shape_.k);
+  const std::size_t wanted =
+      parts_for(call, work / speed + (weights_from_memory ? weights * kNanosecondsPerWeight : 0));
   const auto limited = [](std::size_t parts, std::int64_t units) {
     return std::max<std::size_t>(1, std::min(parts, static_cast<std::size_t>(units)));
   };

@@ -1,5 +1,6 @@
 #include "provider/kernels/packed_weights.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <string_view>
@@ -8,6 +9,11 @@
 #include "provider/kernels/shared_weights.hpp"
 
 namespace octet::core {
+namespace {
+
+std::atomic<std::size_t> bytes_of_all{0};
+
+}  // namespace
 
 PackedWeights::PackedWeights(const TensorView& b, std::int64_t matrices, std::int64_t k, std::int64_t n,
                              MatrixStrides strides)
@@ -22,7 +28,12 @@ PackedWeights::PackedWeights(const TensorView& b, std::int64_t matrices, std::in
     vector::kernels().matmul.pack(b.as<const std::uint8_t>() + i * k * n, strides.row, strides.column, k, n, flip,
                                   const_cast<std::int8_t*>(data(i)), const_cast<std::int32_t*>(column_sum(i)));
   hash_ = std::hash<std::string_view>()({reinterpret_cast<const char*>(packed_.get()), bytes_});
+  bytes_of_all.fetch_add(bytes_, std::memory_order_relaxed);
 }
+
+PackedWeights::~PackedWeights() { bytes_of_all.fetch_sub(bytes_, std::memory_order_relaxed); }
+
+std::size_t PackedWeights::held_bytes() noexcept { return bytes_of_all.load(std::memory_order_relaxed); }
 
 const std::int8_t* PackedWeights::data(std::int64_t matrix) const noexcept {
   return packed_.get() + matrix * vector::padded_k(k_) * vector::padded_n(n_);

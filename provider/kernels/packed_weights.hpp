@@ -20,12 +20,18 @@ struct MatrixStrides {
 class PackedWeights {
  public:
   PackedWeights(const TensorView& b, std::int64_t matrices, std::int64_t k, std::int64_t n, MatrixStrides strides);
+  ~PackedWeights();
+  PackedWeights(const PackedWeights&) = delete;
+  PackedWeights& operator=(const PackedWeights&) = delete;
 
   const std::int8_t* data(std::int64_t matrix) const noexcept;
   const std::int32_t* column_sum(std::int64_t matrix) const noexcept;
   std::size_t bytes() const noexcept { return bytes_; }
   bool operator==(const PackedWeights& other) const noexcept;
   std::uint64_t hash() const noexcept { return hash_; }
+
+  /// Bytes of all that the process holds: where caches have no room for them, each product reads its own from memory.
+  static std::size_t held_bytes() noexcept;
 
  private:
   std::int64_t matrices_;

@@ -7,7 +7,9 @@
 #include <set>
 #include <thread>
 
+#include "provider/core/cpu.hpp"
 #include "provider/core/parallel.hpp"
+#include "provider/kernels/packed_weights.hpp"
 
 namespace octet::test {
 namespace {
@@ -51,6 +53,36 @@ TEST(MatMul, IsCutIntoNoMorePartsThanThreads) {
         }
       }
   EXPECT_EQ(most_of_all, 8U);
+}
+
+// Then each product reads its own from memory, for which one thread alone is slow.
+TEST(MatMul, IsCutSoonerWhereTheProcessHoldsMoreWeightsThanCachesDo) {
+  constexpr std::int64_t kExtent = 384;
+  const Dims a_dims{1, kExtent}, b_dims{kExtent, kExtent};
+  const std::vector<std::uint8_t> a(kExtent, 1);
+  const std::vector<std::int8_t> b(kExtent * kExtent, 1);
+  std::vector<std::int32_t> y(kExtent);
+  Node node = product_node();
+  node.inputs[1] = {DataType::int8, b_dims, b.data()};
+  const Operator product(node);
+  const auto parts = [&](std::int32_t fork_nanoseconds) {
+    std::size_t most = 0;
+    const Call call{keep_most, &most, 2, fork_nanoseconds};
+    product.run({{a.data(), DataType::uint8, a_dims}, {}}, {{y.data(), DataType::int32, a_dims}}, call);
+    return most;
+  };
+  std::int32_t fork_nanoseconds = 125;
+  while (parts(fork_nanoseconds) == 2 && fork_nanoseconds < 1 << 20) fork_nanoseconds *= 2;
+  ASSERT_LT(parts(fork_nanoseconds), 2U);
+  const std::size_t held = core::PackedWeights::held_bytes();
+  {
+    const auto rows = static_cast<std::int64_t>(core::last_cache_bytes() / 64);
+    const std::vector<std::int8_t> many(static_cast<std::size_t>(rows * 64), 1);
+    const core::PackedWeights weights({many.data(), DataType::int8, Dims{rows, 64}}, 1, rows, 64, {64, 1});
+    EXPECT_EQ(parts(fork_nanoseconds), 2U);
+  }
+  EXPECT_EQ(core::PackedWeights::held_bytes(), held);
+  EXPECT_LT(parts(fork_nanoseconds), 2U);
 }
 
 // Not even where more are asked for than the system gives a process: libgomp would end it.
