@@ -46,6 +46,7 @@ class Plan {
   virtual ~Plan() = default;
   /// All inputs and outputs of the definition are given, in order, with the types and extents the plan was made for;
   /// those that the node has not are absent views. Constant inputs have their data, except those that the kernel holds.
+  /// Elements lie where their type wants them.
   virtual void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const = 0;
   const Decision& decision() const noexcept { return decision_; }
 

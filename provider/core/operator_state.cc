@@ -36,6 +36,49 @@ std::int64_t elements(const TensorView& view) {
   return count;
 }
 
+/// Whether code may read elements as what they are: callers' tensors may begin anywhere.
+bool is_aligned(const void* data, DataType type) noexcept {
+  constexpr std::uintptr_t kWidest = 8;
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  return address % kWidest == 0 || address % static_cast<std::uintptr_t>(std::max(1, bit_width(type) / 8)) == 0;
+}
+bool is_aligned(const TensorView& view) noexcept { return is_aligned(view.data, view.dtype); }
+
+/// Runs a plan on aligned copies of the tensors that are not.
+class AlignedRun {
+ public:
+  AlignedRun(const PlanEntry& entry, const TensorView* inputs, std::size_t num_inputs, const TensorView* outputs)
+      : entry_(entry), inputs_(inputs, inputs + num_inputs), outputs_(outputs, outputs + entry.outputs.size()) {}
+
+  void run(const Call& call) {
+    std::vector<Move> before, after;
+    for (TensorView& view : inputs_)
+      add(view, *byte_count(view.dtype, view.dims, static_cast<std::size_t>(view.rank)), before);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) add(outputs_[i], entry_.outputs[i].bytes(), after);
+    const Scratch memory(layout_.total());
+    for (const std::vector<Move>* moves : {&before, &after})
+      for (const Move& move : *moves) move.view->data = memory.bytes() + move.at;
+    for (const Move& move : before) std::memcpy(move.view->data, move.given, move.bytes);
+    entry_.plan->run(call, inputs_.data(), outputs_.data());
+    for (const Move& move : after) std::memcpy(move.given, move.view->data, move.bytes);
+  }
+
+ private:
+  struct Move {
+    TensorView* view;
+    void* given;
+    std::size_t bytes;
+    std::size_t at;
+  };
+  void add(TensorView& view, std::size_t bytes, std::vector<Move>& moves) {
+    if (!is_aligned(view) && bytes > 0) moves.push_back({&view, view.data, bytes, layout_.add(bytes)});
+  }
+
+  Layout layout_;
+  const PlanEntry& entry_;
+  std::vector<TensorView> inputs_, outputs_;
+};
+
 Node checked(const Node& node) {
   Node copy = node;
   copy.domain = canonical_domain(copy.domain);
@@ -76,6 +119,13 @@ OperatorState::OperatorState(const Node& given, const Options& options) : node_n
   InferContext context(*op_, node.name, node.attributes, std::move(inputs), std::move(outputs));
   check_and_infer(context);
 
+  std::vector<std::vector<unsigned char>> aligned_constants;
+  for (ValueInfo& value : node.inputs) {
+    if (is_aligned(value.constant, value.dtype)) continue;
+    const auto* bytes = static_cast<const unsigned char*>(value.constant);
+    aligned_constants.emplace_back(bytes, bytes + TensorInfo{value.dtype, *value.dims}.bytes());
+    value.constant = aligned_constants.back().data();
+  }
   node.inputs.resize(std::max(node.inputs.size(), op_->inputs.size()));
   attributes_ = node.attributes;
   declared_outputs_ = node.outputs;
@@ -226,10 +276,17 @@ std::vector<TensorView> OperatorState::constants() const {
 
 void OperatorState::run_complete(const PlanEntry& entry, const TensorView* inputs, const TensorView* outputs,
                                  const Call& call) const {
-  for (const std::size_t i : varying_)
+  bool aligned = true;
+  for (const std::size_t i : varying_) {
     if (inputs[i].data == nullptr && elements(inputs[i]) > 0)
       throw Error(ErrorCode::invalid_argument, input_label(i) + " has no data");
-  entry.plan->run(call, inputs, outputs);
+    aligned = aligned && is_aligned(inputs[i]);
+  }
+  for (std::size_t i = 0; i < entry.outputs.size(); ++i) aligned = aligned && is_aligned(outputs[i]);
+  if (aligned)
+    entry.plan->run(call, inputs, outputs);
+  else
+    AlignedRun(entry, inputs, constants_.size(), outputs).run(call);
   runs_.fetch_add(1, std::memory_order_relaxed);
 }
 

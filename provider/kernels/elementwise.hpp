@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 
 #include "provider/core/parallel.hpp"
 #include "provider/core/plan_cache.hpp"
@@ -12,12 +11,7 @@ namespace octet::core {
 /// The loops' index of an 8-bit type.
 inline std::size_t signed_index(DataType type) noexcept { return type == DataType::int8 ? 1 : 0; }
 
-/// A scale, at any alignment.
-inline float scale_of(const TensorView& view) noexcept {
-  float scale;
-  std::memcpy(&scale, view.data, sizeof scale);
-  return scale;
-}
+inline float scale_of(const TensorView& view) noexcept { return *view.as<const float>(); }
 
 /// An 8-bit zero point; 0 where absent.
 inline std::int32_t zero_point_of(const TensorView& view) noexcept {
