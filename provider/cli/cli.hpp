@@ -25,6 +25,8 @@ class UsageError : public std::runtime_error {
 
 int print_version(bool json);
 int print_ops(const std::string& name, bool json);
+/// The options of the provider for onnxruntime, and what they are by default.
+int print_options(bool json);
 
 /// What to look at: one node or the nodes of a model.
 struct TargetArguments {

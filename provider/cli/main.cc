@@ -121,6 +121,8 @@ int run(int argc, char** argv) {
   auto* ops_command = app.add_subcommand("ops", "List the operators");
   ops_command->add_option("name", name, "Only this operator, with its whole definition");
   ops_command->add_flag("--json", json, "Write every definition whole, as JSON");
+  auto* options_command = app.add_subcommand("options", "List the options of the provider for onnxruntime");
+  options_command->add_flag("--json", json, "Write JSON");
   TargetArguments explain_arguments;
   add_explain(app, explain_arguments);
   BenchArguments bench_arguments;
@@ -135,6 +137,7 @@ int run(int argc, char** argv) {
   }
   if (version || version_command->parsed()) return print_version(json);
   if (ops_command->parsed()) return print_ops(name, json);
+  if (options_command->parsed()) return print_options(json);
   if (app.got_subcommand("explain")) return explain(explain_arguments);
   if (app.got_subcommand("bench")) return bench(bench_arguments);
   if (app.got_subcommand("run")) return run_model(run_arguments);

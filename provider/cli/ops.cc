@@ -1,4 +1,4 @@
-// `octet ops` and `octet version`.
+// `octet ops`, `octet options` and `octet version`.
 #include <octet/octet.h>
 #include <octet/octet.hpp>
 
@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "provider/cli/cli.hpp"
+#include "provider/ort/options.hpp"
 
 namespace octet::cli {
 namespace {
@@ -98,6 +99,25 @@ int print_ops(const std::string& name, bool json) {
       print_whole(list[i]);
     }
   }
+  return kDone;
+}
+
+int print_options(bool json) {
+  Json list = Json::array();
+  for (const ort::OptionDef& option : ort::kOptions) {
+    const std::string variable = ort::environment_variable(option);
+    if (json) {
+      list.push_back({{"name", option.name},
+                      {"default", option.default_value},
+                      {"meaning", option.meaning},
+                      {"environment", variable}});
+      continue;
+    }
+    const std::string value = option.default_value;
+    std::cout << option.name << " (" << variable << "; default " << (value.empty() ? "none" : value) << ")\n  "
+              << option.meaning << '\n';
+  }
+  if (json) std::cout << list.dump(2) << '\n';
   return kDone;
 }
 

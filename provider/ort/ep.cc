@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <set>
 #include <unordered_map>
 
 #include "provider/ort/api.hpp"
@@ -82,6 +84,20 @@ std::string describe_shortfall(const Coverage& covered, double least) {
   return text;
 }
 
+/// Which dimension the option `warmup` names that no value has, or "".
+std::string describe_unknown_dimension(const Warmup& warmup, const std::set<std::string>& symbols,
+                                       const std::set<std::string>& input_symbols) {
+  for (const std::map<std::string, std::int64_t>& shape : warmup.shapes)
+    for (const auto& [name, extent] : shape) {
+      if (symbols.count(name) > 0) continue;
+      std::string known;
+      for (const std::string& symbol : input_symbols) known += (known.empty() ? "" : ", ") + symbol;
+      return "Octet: " + warmup.source + " names the dimension '" + name +
+             "', which the model does not have; those of its inputs are: " + (known.empty() ? "none" : known);
+    }
+  return "";
+}
+
 }  // namespace
 
 Ep::Ep(const OrtSessionOptions* options, const OrtLogger* logger, const OrtKernelRegistry* registry)
@@ -123,12 +139,13 @@ void Ep::get_capability(const OrtGraph* graph_handle, OrtEpGraphSupportInfo* sup
     return get<const OrtKernelDef*>(ep_api().EpGraphSupportInfo_LookUpKernel, support, node.handle) != nullptr;
   };
   const Claims claims = claim_nodes(graph, has_kernel, *session_);
+  symbols_.insert(graph.symbols.begin(), graph.symbols.end());
   if (!graph.is_nested) {  // nested graphs come first
     const Coverage covered = coverage(graph, claims);
     session_->set_coverage(covered);
-    refusal_.clear();
-    const std::string shortfall = describe_shortfall(covered, session_->settings().min_coverage);
-    if (!shortfall.empty()) return refuse(graph, shortfall, support);
+    refusal_ = describe_shortfall(covered, session_->settings().min_coverage);
+    if (refusal_.empty()) check_warmup(graph);
+    if (!refusal_.empty()) return refuse(graph, support);
   }
   remember(graph, claims);
   for (const Group& group : claims.groups) {
@@ -176,11 +193,20 @@ Coverage Ep::coverage(const Graph& graph, const Claims& claims) const {
   return covered;
 }
 
+/// The environment is for all models of the process, which need not have the same dimensions.
+void Ep::check_warmup(const Graph& graph) {
+  const Warmup& warmup = session_->settings().warmup;
+  const std::string unknown = describe_unknown_dimension(warmup, symbols_, graph.input_symbols);
+  if (!warmup.is_by_environment)
+    refusal_ = unknown;
+  else if (!unknown.empty())
+    log(session_->logger(), ORT_LOGGING_LEVEL_WARNING, unknown);
+}
+
 /// An error of GetCapability is only logged. An error of Compile ends the session, and comes where something is to be
 /// compiled: a node of ONNX's or ONNX Runtime's domain, as others may be functions whose nodes ONNX Runtime has yet to
 /// put in their place. Where no such node is left, runs fail.
-void Ep::refuse(const Graph& graph, const std::string& reason, OrtEpGraphSupportInfo* support) {
-  refusal_ = reason;
+void Ep::refuse(const Graph& graph, OrtEpGraphSupportInfo* support) {
   const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(), [](const GraphNode& candidate) {
     return candidate.ep_name.empty() && (candidate.domain.empty() || candidate.domain == "com.microsoft");
   });

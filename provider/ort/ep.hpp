@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@ class Ep : public OrtEp {
  private:
   void get_capability(const OrtGraph* graph, OrtEpGraphSupportInfo* support);
   Coverage coverage(const Graph& graph, const Claims& claims) const;
-  void refuse(const Graph& graph, const std::string& reason, OrtEpGraphSupportInfo* support);
+  void check_warmup(const Graph& graph);
+  void refuse(const Graph& graph, OrtEpGraphSupportInfo* support);
   void remember(const Graph& graph, const Claims& claims);
   std::unique_ptr<GroupCompute> compile(const OrtGraph* graph, const OrtNode* fused_node);
 
@@ -42,6 +44,7 @@ class Ep : public OrtEp {
   std::shared_ptr<Session> session_;
   std::map<std::string, std::shared_ptr<ClaimedGroup>> claimed_;  ///< by each output of the group's nodes
   std::map<std::string, NodeCounts> compiled_;                    ///< by name of the fused node
+  std::set<std::string> symbols_;                                 ///< of the graphs seen so far
   std::string refusal_;                                           ///< why there shall be no session, or ""
 };
 

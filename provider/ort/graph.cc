@@ -86,6 +86,9 @@ class Reader {
     const std::vector<const OrtNode*> nodes = get_list(api.Graph_GetNumNodes, api.Graph_GetNodes, handle_);
     graph_.nodes.reserve(nodes.size());
     for (const OrtNode* node : nodes) read_node(node);
+    for (const OrtValueInfo* input : get_list(api.Graph_GetNumInputs, api.Graph_GetInputs, handle_))
+      add_symbols(type_of(input), graph_.input_symbols);
+    graph_.symbols.insert(graph_.input_symbols.begin(), graph_.input_symbols.end());
     return std::move(graph_);
   }
 
@@ -128,14 +131,24 @@ class Reader {
       GraphValue value;
       value.name = name;
       value.handle = handle;
-      ValueInfo type = read_type(get<const OrtTypeInfo*>(api.GetValueInfoTypeInfo, handle));
-      value.dtype = type.dtype;
-      value.dims = std::move(type.dims);
+      SymbolicType type = type_of(handle);
+      add_symbols(type, graph_.symbols);
+      value.dtype = type.type.dtype;
+      value.dims = std::move(type.type.dims);
       value.is_graph_output = get<bool>(api.ValueInfo_IsGraphOutput, handle);
       value.is_constant = get<bool>(api.ValueInfo_IsConstantInitializer, handle);
       graph_.values.push_back(std::move(value));
     }
     return found->second;
+  }
+
+  static SymbolicType type_of(const OrtValueInfo* value) {
+    return read_symbolic_type(get<const OrtTypeInfo*>(ort_api().GetValueInfoTypeInfo, value));
+  }
+
+  static void add_symbols(const SymbolicType& type, std::set<std::string>& symbols) {
+    for (const std::string& symbol : type.symbols)
+      if (!symbol.empty()) symbols.insert(symbol);
   }
 
   const OrtGraph* handle_;

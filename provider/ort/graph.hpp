@@ -4,6 +4,7 @@
 
 #include <octet/octet.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,9 @@ struct GraphNode {
 struct Graph {
   std::vector<GraphValue> values;
   std::vector<GraphNode> nodes;
-  bool is_nested = false;  ///< a subgraph of a control-flow node
+  bool is_nested = false;               ///< a subgraph of a control-flow node
+  std::set<std::string> symbols;        ///< names of unknown extents: of all values,
+  std::set<std::string> input_symbols;  ///< and of the graph's inputs
 
   /// The node's name or, where it has none, that of its first output.
   const std::string& label(const GraphNode& node) const;

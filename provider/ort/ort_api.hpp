@@ -246,7 +246,10 @@ struct OrtApi {
   UnusedSlot unused_327[3];
   Status (*ValueInfo_IsGraphOutput)(const OrtValueInfo*, bool*);
   Status (*ValueInfo_IsConstantInitializer)(const OrtValueInfo*, bool*);
-  UnusedSlot unused_332[12];
+  UnusedSlot unused_332[6];
+  Status (*Graph_GetNumInputs)(const OrtGraph*, std::size_t*);
+  Status (*Graph_GetInputs)(const OrtGraph*, const OrtValueInfo**, std::size_t);
+  UnusedSlot unused_340[4];
   Status (*Graph_GetNumNodes)(const OrtGraph*, std::size_t*);
   Status (*Graph_GetNodes)(const OrtGraph*, const OrtNode**, std::size_t);
   Status (*Graph_GetParentNode)(const OrtGraph*, const OrtNode**);

@@ -43,6 +43,8 @@ OCTET_SLOT(OrtApi, GetEpApi, 317);
 OCTET_SLOT(OrtApi, ValueInfo_GetInitializerValue, 326);
 OCTET_SLOT(OrtApi, ValueInfo_IsGraphOutput, 330);
 OCTET_SLOT(OrtApi, ValueInfo_IsConstantInitializer, 331);
+OCTET_SLOT(OrtApi, Graph_GetNumInputs, 338);
+OCTET_SLOT(OrtApi, Graph_GetInputs, 339);
 OCTET_SLOT(OrtApi, Graph_GetNumNodes, 344);
 OCTET_SLOT(OrtApi, Graph_GetNodes, 345);
 OCTET_SLOT(OrtApi, Graph_GetParentNode, 346);

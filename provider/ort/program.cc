@@ -79,7 +79,7 @@ Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& step
     operations_.push_back(std::move(operation));
   }
   warm_up(types, {});
-  for (const auto& values : session_->settings().warmup) warm_up(types, values);
+  for (const auto& values : session_->settings().warmup.shapes) warm_up(types, values);
 }
 
 Program::~Program() {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -14,6 +13,7 @@
 
 #include "provider/core/options.hpp"
 #include "provider/ort/api.hpp"
+#include "provider/ort/options.hpp"
 
 namespace octet::ort {
 namespace {
@@ -25,7 +25,7 @@ struct Given {
   std::string name;
   std::string value;
   std::string source;  ///< "option 'threads'" or "environment variable OCTET_THREADS"
-  bool is_option = true;
+  bool is_by_environment = false;
 
   [[noreturn]] void fail(const std::string& expected) const {
     throw Error(ErrorCode::invalid_argument, "Octet: " + source + " is '" + value + "', expected " + expected);
@@ -39,20 +39,10 @@ void set_threads(const Given& given, Settings& settings) {
     given.fail("a whole number from 0 (all of the session's threads) to " + std::to_string(core::kMostThreads));
 }
 
-std::string one_of(const Given& given, const std::vector<std::string>& values) {
-  if (std::find(values.begin(), values.end(), given.value) != values.end()) return given.value;
-  std::string expected = values.front();
-  for (std::size_t i = 1; i < values.size(); ++i) expected += (i + 1 == values.size() ? " or " : ", ") + values[i];
-  given.fail(expected);
-}
-
-void set_operators(const Given& given, Settings& settings) {
-  core::set_option(settings.operators, given.name, given.value, "Octet: " + given.source);
-}
-
 void set_verbose(const Given& given, Settings& settings) {
-  settings.trace_claims = one_of(given, {"none", "dispatch"}) == "dispatch";
-  settings.trace_plans = settings.trace_claims && given.is_option;
+  settings.trace_claims = given.value == "dispatch";
+  if (!settings.trace_claims && given.value != "none") given.fail("none or dispatch");
+  settings.trace_plans = settings.trace_claims && !given.is_by_environment;
 }
 
 void set_min_coverage(const Given& given, Settings& settings) {
@@ -73,39 +63,35 @@ void set_report(const Given& given, Settings& settings) {
 /// "batch=1,sequence=128; batch=8,sequence=32"
 void set_warmup(const Given& given, Settings& settings) {
   const auto fail = [&] {
-    given.fail("NAME=VALUE of symbolic dimensions, \"batch=1,sequence=128;batch=8,sequence=32\"");
+    given.fail("NAME=VALUE of different symbolic dimensions, \"batch=1,sequence=128;batch=8,sequence=32\"");
   };
+  settings.warmup.source = given.source;
+  settings.warmup.is_by_environment = given.is_by_environment;
   std::istringstream shapes(given.value);
   for (std::string shape; std::getline(shapes, shape, ';');) {
     std::istringstream dims(shape);
-    std::map<std::string, std::int64_t>& values = settings.warmup.emplace_back();
-    for (std::string dim; std::getline(dims, dim, ',');) {
+    std::map<std::string, std::int64_t>& values = settings.warmup.shapes.emplace_back();
+    for (std::string dim; std::getline(dims >> std::ws, dim, ',');) {
       const std::size_t equals = dim.rfind('=');
       if (equals == std::string::npos || equals == 0) fail();
-      std::int64_t& value = values[dim.substr(0, equals)];
+      std::int64_t value = 0;
       const char* end = dim.data() + dim.size();
       const auto [rest, error] = std::from_chars(dim.data() + equals + 1, end, value);
       if (error != std::errc() || rest != end || value < 0) fail();
+      if (!values.emplace(dim.substr(0, equals), value).second) fail();
     }
     if (values.empty()) fail();
   }
 }
 
-struct OptionDef {
-  const char* name;
-  void (*set)(const Given& given, Settings& settings);
-};
-constexpr OptionDef kOptions[] = {
-    {"threads", set_threads},
-    {"backend", set_operators},
-    {"accuracy", set_operators},
-    {"lstm_quantization", set_operators},
-    {"rowwise", set_operators},
-    {"verbose", set_verbose},
-    {"min_coverage", set_min_coverage},
-    {"report", set_report},
-    {"warmup", set_warmup},
-};
+void set(const Given& given, Settings& settings) {
+  if (given.name == "threads") return set_threads(given, settings);
+  if (given.name == "min_coverage") return set_min_coverage(given, settings);
+  if (given.name == "report") return set_report(given, settings);
+  if (given.name == "verbose") return set_verbose(given, settings);
+  if (given.name == "warmup") return set_warmup(given, settings);
+  core::set_option(settings.operators, given.name, given.value, "Octet: " + given.source);
+}
 
 /// The session's entries.
 std::map<std::string, std::string> session_entries(const OrtSessionOptions* options) {
@@ -133,9 +119,15 @@ void check_names(const std::map<std::string, std::string>& entries) {
   }
 }
 
-std::string environment_name(std::string option) {
-  std::transform(option.begin(), option.end(), option.begin(), [](unsigned char c) { return std::toupper(c); });
-  return "OCTET_" + option;
+/// By the session, else by the environment, else the default.
+Given find(const OptionDef& option, const std::map<std::string, std::string>& entries) {
+  const std::string source = std::string("option '") + option.name + "'";
+  if (const auto entry = entries.find(std::string(kPrefix) + option.name); entry != entries.end())
+    return {option.name, entry->second, source};
+  const std::string variable = environment_variable(option);
+  if (const char* value = std::getenv(variable.c_str()); value != nullptr && *value != '\0')
+    return {option.name, value, "environment variable " + variable, true};
+  return {option.name, option.default_value, source};
 }
 
 }  // namespace
@@ -146,14 +138,7 @@ Settings read_settings(const OrtSessionOptions* options) {
   Settings settings;
   if (const auto entry = entries.find("session.intra_op.allow_spinning"); entry != entries.end())
     settings.spinning = entry->second == "1";
-  for (const OptionDef& option : kOptions) {
-    const std::string variable = environment_name(option.name);
-    const char* from_environment = std::getenv(variable.c_str());
-    if (const auto entry = entries.find(std::string(kPrefix) + option.name); entry != entries.end())
-      option.set({option.name, entry->second, std::string("option '") + option.name + "'"}, settings);
-    else if (from_environment != nullptr && *from_environment != '\0')
-      option.set({option.name, from_environment, "environment variable " + variable, false}, settings);
-  }
+  for (const OptionDef& option : kOptions) set(find(option, entries), settings);
   return settings;
 }
 

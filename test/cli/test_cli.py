@@ -38,7 +38,7 @@ def octet(build: Path) -> Octet:
     return Octet(build / "octet")
 
 
-# --- ops, version ---------------------------------------------------------------------------------------------------
+# --- ops, options, version ---------------------------------------------------------------------------------------------------
 
 
 def test_version(octet: Octet) -> None:
@@ -75,6 +75,15 @@ def test_one_op(octet: Octet) -> None:
         assert part in text
     assert {op["domain"] for op in octet.json("ops", "QuantizeLinear")} == {"", "com.microsoft"}
     assert "'Conv2'" in octet.run("ops", "Conv2", code=FAILED)
+
+
+def test_options(octet: Octet) -> None:
+    options = {option.pop("name"): option for option in octet.json("options")}
+    assert options["threads"]["default"] == "0" and options["backend"]["environment"] == "OCTET_BACKEND"
+    assert all(option["meaning"] for option in options.values())
+    text = octet.run("options")
+    for name, option in options.items():
+        assert f"{name} ({option['environment']}; default {option['default'] or 'none'})\n  {option['meaning']}\n" in text
 
 
 # --- explain a node -------------------------------------------------------------------------------------------------

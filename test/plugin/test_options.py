@@ -30,7 +30,7 @@ def feeds(rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 WHOLE_NUMBER = "a whole number from 0 (all of the session's threads) to 1024"
-NAMED_VALUES = 'NAME=VALUE of symbolic dimensions, "batch=1,sequence=128;batch=8,sequence=32"'
+NAMED_VALUES = 'NAME=VALUE of different symbolic dimensions, "batch=1,sequence=128;batch=8,sequence=32"'
 SHARE = "a share of the quantized nodes from 0 to 1"
 WRONG = [
     ("threads", "many", WHOLE_NUMBER),
@@ -52,6 +52,8 @@ WRONG = [
     ("warmup", "batch=-1", NAMED_VALUES),
     ("warmup", "rows=4;;rows=5", NAMED_VALUES),
     ("warmup", "=4", NAMED_VALUES),
+    ("warmup", "rows=4,rows=5", NAMED_VALUES),
+    ("warmup", "rows=99999999999999999999", NAMED_VALUES),
     ("report", "/nowhere/at/all.json", "the path of a file that can be written"),
 ]
 
@@ -200,8 +202,7 @@ def test_report_of_a_session_that_never_ran(rng: np.random.Generator, tmp_path: 
     [
         ("rows", {}, False),
         ("rows", {"warmup": "rows=4"}, True),
-        ("rows", {"warmup": "rows=4,other=2; rows=0"}, True),
-        ("rows", {"warmup": "columns=4"}, False),
+        ("rows", {"warmup": " rows=0; rows=4,"}, True),
         (4, {}, True),
     ],
 )
@@ -221,6 +222,49 @@ def test_plans_are_made_with_the_session(
     operators = json.loads(report.read_text())["operators"]
     assert [o["op_type"] for o in operators].count("QLinearSigmoid") == 1 and len(operators) == 3
     assert all((o["backend"] != "") == is_planned for o in operators)
+
+
+def model_of_many_dimensions(rng: np.random.Generator) -> onnx.ModelProto:
+    """"unused" is of an input that no node takes, "found" of a value between two nodes, "inner" of one in a branch."""
+    branch = Graph("branch")
+    branch.output(branch.add("NonZero", ["x"])[0], np.int64, ["two", "inner"])
+    other = Graph("other")
+    other.output(other.add("Identity", ["n"])[0], np.int64, ["two", "n"])
+    graph = Graph()
+    x = graph.input("x", np.float32, ["rows", 16])
+    graph.input("z", np.float32, ["unused"])
+    graph.output(add_product(graph, add_quantizer(graph, x), random_weights(rng, (16, 8)))[-1], np.float32)
+    condition, n = graph.input("c", np.bool_, []), graph.input("n", np.int64, [2, "n"])
+    places = graph.add("NonZero", [x])[0]
+    graph.output(graph.add("Transpose", [places])[0], np.int64)
+    branches = {"then_branch": branch.graph(), "else_branch": other.graph()}
+    graph.output(graph.add("If", [condition], **branches)[0], np.int64)
+    model = graph.model()
+    model.graph.value_info.append(onnx.helper.make_tensor_value_info(places, onnx.TensorProto.INT64, [2, "found"]))
+    return model
+
+
+@pytest.mark.parametrize("name", ["rows", "unused", "found", "inner"])
+def test_warmup_knows_the_dimensions_of_the_model(rng: np.random.Generator, name: str) -> None:
+    octet_session(model_of_many_dimensions(rng), {"warmup": f"{name}=3"})
+
+
+@pytest.mark.parametrize(
+    ("warmup", "name"), [("Rows=3", "Rows"), ("rows=3;rows=4,row=3", "row"), ("x=3", "x"), ("rows =3", "rows ")]
+)
+def test_warmup_with_a_dimension_that_the_model_lacks(rng: np.random.Generator, warmup: str, name: str) -> None:
+    with pytest.raises(Exception) as failure:
+        octet_session(model_of_many_dimensions(rng), {"warmup": warmup})
+    expected = f"Octet: option 'warmup' names the dimension '{name}', which the model does not have"
+    assert f"{expected}; those of its inputs are: n, rows, unused" in str(failure.value)
+
+
+def test_warmup_of_a_model_of_fixed_shapes(rng: np.random.Generator) -> None:
+    graph = Graph()
+    a = add_quantizer(graph, graph.input("x", np.float32, [4, 16]))
+    graph.output(add_product(graph, a, random_weights(rng, (16, 8)))[-1], np.float32)
+    with pytest.raises(Exception, match="'rows', which the model does not have; those of its inputs are: none"):
+        octet_session(graph.model(), {"warmup": "rows=4"})
 
 
 SCRIPT = """
@@ -284,3 +328,17 @@ def test_verbose_dispatch(model_file: Path, by_environment: bool) -> None:
     lines = [line for line in log.splitlines() if line.startswith("octet: ")]
     assert [line for line in lines if "MatMulIntegerToFloat 'graph_MatMulInteger_1': " in line]
     assert [line for line in lines if "DynamicQuantizeLinear 'graph_DynamicQuantizeLinear_0': " in line]
+
+
+def test_warmup_of_the_environment_need_not_fit_every_model(model_file: Path) -> None:
+    """It is for all sessions of a process: what a model lacks is a warning."""
+    log = log_of(model_file, 2, environment={"OCTET_WARMUP": "rows=2,steps=3"})
+    (line,) = [line for line in log.splitlines() if "OCTET_WARMUP" in line]
+    assert "environment variable OCTET_WARMUP names the dimension 'steps', which the model does not have" in line
+    assert "those of its inputs are: rows" in line
+
+
+def test_warmup_beyond_memory_is_left_to_the_run(rng: np.random.Generator) -> None:
+    """Extents whose product is no number of bytes."""
+    session = octet_session(product_model(rng), {"warmup": "rows=9223372036854775807"})
+    assert session.run(None, feeds(rng))[0].shape == (4, 8)
