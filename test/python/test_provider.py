@@ -100,6 +100,12 @@ def test_session_takes_options_of_onnxruntime() -> None:
     assert np.array_equal(session.run(None, {"A": operand()})[0], expected(product_model()))
 
 
+def test_none_is_not_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    octet.session(product_model(), report=None, warmup=None)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_nothing_falls_back_silently(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="backend.*cuda"):
         octet.session(product_model(), backend="cuda")

@@ -44,11 +44,15 @@ def test_what_is_no_model_cannot_run(compare: Compare, product: Path, tmp_path: 
         (["MODEL", "--dim", "batch=²"], "whole number"),
         (["MODEL", "--batches", "0"], "'0' is not a whole number of at least 1"),
         (["MODEL", "--seed", "-1"], "'-1' is not a whole number of at least 0"),
-        (["--operators", "--time-limit", "nan"], "'nan' is not a number of at least 0"),
+        (["--operators", "--time-limit", "nan"], "'nan' is not a number from 0 to 1e+06"),
+        (["MODEL", "--time-limit", "inf"], "'inf' is not a number from 0 to 1e+06"),
+        (["MODEL", "--dim", "batch=1", "--dim", "batch=2"], "--dim batch is given more than once"),
+        (["MODEL", "--range", "x=0:1", "--range", "x=0:2"], "--range x is given more than once"),
+        (["MODEL", "--markdown", "page", "--html", "./page"], "page would replace the report of --"),
+        (["MODEL", "--html", "product.onnx"], "--html product.onnx would replace the model"),
         (["MODEL", "--min-coverage", "nan"], "'nan' is not a number from 0 to 1"),
         (["MODEL", "--runs", "9"], "--runs has an effect only with --speed"),
         (["MODEL", "--save", "x"], "--save has an effect only with --per-node or --operators"),
-        (["MODEL", "--time-limit", "9"], "--time-limit has an effect only with --operators"),
         (["MODEL", "--inputs", "x.npy", "--dim", "batch=4"], "--dim has an effect only with inputs that are generated"),
         (["--operators", "--per-node"], "--per-node has an effect only with models"),
         (["MODEL", "--threads", "0"], "neither"),
@@ -113,7 +117,9 @@ def test_corrupt_inputs(
         ("default: {float: {atol: small}}", "default.float.atol is 'small'"),
         ("default: {float: {absolute: 1}}", "'absolute'"),
         ("rules: {output: y}", "expected a list"),
+        ("default: {operator: MatMulInteger, steps: 2}", "default has 'operator'"),
         ("rules: [{steps: 1}]", "rules[0] names none of"),
+        ("rules: [{output: y}]", "rules[0] changes neither float nor steps"),
         ("rules: [{output: 3, steps: 1}]", "rules[0].output is 3"),
         ("rules: [{output: [y, 3], steps: 1}]", "rules[0].output is 3"),
         ("known_differences: [{output: y, reason: because}]", "has no name"),
@@ -139,6 +145,20 @@ def test_inputs_that_cannot_be_generated(compare: Compare, tmp_path: Path, capsy
         assert compare(path)[0] == 3
         errors = capsys.readouterr().err
         assert f"error: {name}: " in errors and "--inputs" in errors
+
+
+def test_a_range_is_kept_whatever_the_type(tmp_path: Path) -> None:
+    from conftest import save
+    from onnx import TensorProto, helper
+    from onnxruntime_ep_octet.compare.models import generated_batch, load_model
+
+    kinds = [getattr(TensorProto, name) for name in ("FLOAT", "FLOAT16", "UINT8", "INT8", "INT64", "BOOL")]
+    inputs = [helper.make_tensor_value_info(f"x{kind}", kind, [50]) for kind in kinds]
+    nodes = [helper.make_node("Identity", [value.name], [f"y{value.name}"]) for value in inputs]
+    model = load_model(save(tmp_path / "types.onnx", nodes, inputs, [], {}))
+    ones = generated_batch(model, 1, {}, {value.name: (1.0, 1.0) for value in inputs}).feeds
+    assert all((array == 1).all() for array in ones.values())
+    assert all(len(np.unique(array)) > 1 for array in generated_batch(model, 1, {}, {}).feeds.values())
 
 
 def test_a_fault_of_the_program_is_not_called_a_difference(

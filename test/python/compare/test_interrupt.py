@@ -1,4 +1,4 @@
-"""What an interrupted octet-compare leaves behind: nothing."""
+"""What an octet-compare that is interrupted, killed or out of time leaves behind: nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import save
+from conftest import Compare, save
 from onnx import TensorProto, helper
 from onnxruntime_ep_octet.compare.worker import Ended, Worker
 
@@ -61,18 +61,27 @@ def is_computing(process: int) -> bool:
         return False
 
 
+def start(model: Path, folder: Path, number: int = signal.SIGTERM) -> "subprocess.Popen[str]":
+    """With temporary files in `folder`; it is heard of the signal, whatever this process does with it."""
+    folder.mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-m", "onnxruntime_ep_octet.compare", model, "--no-judge"],
+        env=os.environ | {"TMPDIR": str(folder)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) and None,
+    )  # fmt: skip
+
+
+def left_in(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()} - {".ses"}  # onnxruntime's own
+
+
 @pytest.mark.parametrize("at_work", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_interrupt_leaves_no_process_and_no_file(
     endless: Path, tmp_path: Path, number: signal.Signals, at_work: bool
 ) -> None:
     folder = tmp_path / "temporary"
-    folder.mkdir()
-    command = [sys.executable, "-m", "onnxruntime_ep_octet.compare", endless, "--no-judge"]
-    process = subprocess.Popen(
-        command, env=os.environ | {"TMPDIR": str(folder)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL) and None,
-    )  # fmt: skip
+    process = start(endless, folder, number)
     wait_until(lambda: list(folder.glob("octet-compare-*")))
     assert process.pid in processes_of(folder)
     if at_work:
@@ -80,8 +89,28 @@ def test_an_interrupt_leaves_no_process_and_no_file(
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (2, "octet-compare: interrupted\n")
-    assert {file.name for file in folder.iterdir()} <= {".ses"}  # onnxruntime's own
+    assert left_in(folder) == set()
     wait_until(lambda: not processes_of(folder))
+
+
+def test_nor_does_one_that_is_killed(endless: Path, tmp_path: Path) -> None:
+    """Its process sees that nobody is left to tidy up."""
+    folder = tmp_path / "temporary"
+    process = start(endless, folder)
+    wait_until(lambda: any(is_computing(other) for other in processes_of(folder)))
+    assert left_in(folder) != set()
+    process.kill()
+    process.communicate(timeout=60)
+    wait_until(lambda: not processes_of(folder))
+    assert left_in(folder) == set()
+
+
+def test_a_time_limit_ends_what_would_go_on(compare: Compare, endless: Path, product: Path) -> None:
+    status, report = compare(endless, product, "--no-judge", "--time-limit", "5")
+    assert (status, report["status"]) == (2, "could not run")
+    (cut,), (unreached,) = (model["problems"] for model in report["models"])
+    assert cut.startswith("endless.onnx: not done within the time limit: ")
+    assert unreached == "product.onnx: not reached within the time limit"
 
 
 def starts_another(file: Path) -> None:

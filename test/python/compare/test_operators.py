@@ -1,5 +1,6 @@
 """octet-compare --operators: the whole library over its case tables, and the list of known differences."""
 
+import json
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from fnmatch import fnmatchcase
@@ -11,6 +12,7 @@ import pytest
 import yaml
 from conftest import Compare
 from onnxruntime_ep_octet import library
+from onnxruntime_ep_octet.compare.__main__ import main
 from onnxruntime_ep_octet.compare.operators import KNOWN_DIFFERENCES
 
 ENTRIES = yaml.safe_load(KNOWN_DIFFERENCES.read_text())["known_differences"]
@@ -81,6 +83,16 @@ def test_some_of_each_group(compare: Compare, tmp_path: Path) -> None:
     for model in report["models"]:
         assert suites[model["name"]].get("tests") == str(1 + len(model["nodes"]))
         assert suites[model["name"]].get("failures") == "0"
+
+
+def test_inputs_are_the_baselines(tmp_path: Path) -> None:
+    """Without --seed, which `compare` gives."""
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    operators = ["--operators", "--cases", "1", "--only", "MatMulInteger/*", "--json"]
+    assert main([*operators, str(first), "--seed", "5"]) == 0
+    assert main([*operators, str(second), "--baseline", str(first)]) == 0
+    assert main([*operators, str(third)]) == 0
+    assert [json.loads(path.read_text())["seed"] for path in (first, second, third)] == [5, 5, 0]
 
 
 def test_what_is_not_known_fails_and_is_saved(

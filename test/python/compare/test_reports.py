@@ -15,6 +15,8 @@ import pytest
 from conftest import LSTM_DIMS, Compare
 from onnxruntime_ep_octet.compare.__main__ import main
 from onnxruntime_ep_octet.compare.models import Batch, load_model
+from onnxruntime_ep_octet.compare.reports import write_markdown
+from onnxruntime_ep_octet.compare.results import ModelResult, Report, environment
 from onnxruntime_ep_octet.compare.speed import measure_speed
 
 
@@ -52,6 +54,18 @@ def test_markdown(compare: Compare, product: Path, lstm: Path, tmp_path: Path) -
         ["lstm", "differs", "0 of 2"],
     ]
     assert sum(line.startswith("- output 'y'") for line in lines) == 2
+
+
+def test_markdown_fits_a_job_summary(tmp_path: Path) -> None:
+    """However much there is to tell (GitHub takes 1 MiB)."""
+    models = [ModelResult(f"model {i}", "", "", "basic") for i in range(20)]
+    for model in models:
+        for i in range(5000):
+            model.fail(f"output {i} differs " + 100 * "x")
+            model.baseline.append(f"output {i} differs " + 100 * "x")
+    write_markdown(Report(models, environment(), 0), tmp_path / "summary.md")
+    text = (tmp_path / "summary.md").read_text()
+    assert len(text.encode()) < 2**20 and text.count("- and 9980 more") == 20
 
 
 def test_page_is_one_file(compare: Compare, lstm: Path, tmp_path: Path) -> None:

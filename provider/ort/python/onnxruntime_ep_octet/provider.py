@@ -50,14 +50,15 @@ def session(
     """An onnxruntime session in which Octet runs what it can, and onnxruntime's CPU provider the rest.
 
     `options` are the provider's: threads, backend, accuracy, min_coverage, report, verbose, warmup, rowwise,
-    lstm_quantization (README.md has the table); those not given come from the environment (OCTET_THREADS, ...). The
-    provider is added to `session_options`, which are meant for this one session. Raises where onnxruntime or Octet
-    refuses the model or an option: nothing falls back silently.
+    lstm_quantization (README.md has the table); those not given, or None, come from the environment (OCTET_THREADS,
+    ...). The provider is added to `session_options`, which are meant for this one session. Raises where onnxruntime or
+    Octet refuses the model or an option: nothing falls back silently.
     """
     ort = _onnxruntime()
     register()
     settings = session_options or ort.SessionOptions()
-    settings.add_provider_for_devices(_devices()[:1], {name: _text(value) for name, value in options.items()})
+    given = {name: _text(value) for name, value in options.items() if value is not None}
+    settings.add_provider_for_devices(_devices()[:1], given)
     source: Any = model
     if hasattr(source, "SerializeToString"):
         source = source.SerializeToString()

@@ -12,6 +12,8 @@ from typing import NoReturn
 from . import reports, tolerances
 from .models import BadArgument
 
+_LONGEST = 1e6  # seconds
+_SECONDS_OF_OPERATORS = 900.0
 _DESCRIPTION = "Does Octet compute what onnxruntime computes on this machine, and how fast?"
 _EPILOG = """
 exit status: 0 within the tolerances, 1 differences (or too few nodes on Octet), 2 could not run, 3 bad arguments
@@ -80,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL", help="ONNX files")
+    parser.add_argument("--time-limit", type=_number(float, 0, _LONGEST), metavar="SECONDS",
+                        help="for the whole comparison: what is not done by then could not run"
+                             f" ({_SECONDS_OF_OPERATORS:.0f} with --operators, else none)")  # fmt: skip
     tables = parser.add_argument_group("operators")
     tables.add_argument("--operators", action="store_true", help="all operators of Octet over their case tables")
     tables.add_argument(
@@ -88,16 +93,14 @@ def _parser() -> argparse.ArgumentParser:
     tables.add_argument(
         "--only", default="*", metavar="PATTERN", help="cases of these names, like 'com.microsoft.QGemm/*'"
     )
-    tables.add_argument(
-        "--time-limit", type=_number(float, 0), default=900, metavar="SECONDS", help="for all of them (900)"
-    )
     inputs = parser.add_argument_group("inputs")
     inputs.add_argument("--inputs", type=Path, action="append", default=[], metavar="FILE",
                         help=".npz, .npy or a folder of input_<i>.pb; more than once for several batches")  # fmt: skip
     inputs.add_argument("--batches", type=_number(int, 1), default=2, metavar="N",
                         help="generated batches where no inputs are given (2)")  # fmt: skip
     inputs.add_argument("--seed", type=_number(int, 0), metavar="N",
-                        help="of generated contents (the baseline's, or drawn and told in the report)")  # fmt: skip
+                        help="of generated contents (the baseline's; else 0 with --operators, and drawn and told in the"
+                             " report without)")  # fmt: skip
     inputs.add_argument("--dim", type=_dim, action="append", default=[], metavar="NAME=N", help="a symbolic extent (1)")
     inputs.add_argument("--range", type=_range, action="append", default=[], metavar="INPUT=LOW:HIGH",
                         help="of generated contents (floats -1:1, 8 bits all, other integers 0:1, masks 1:1)")  # fmt: skip
@@ -137,7 +140,7 @@ def _check_effects(parser: argparse.ArgumentParser, arguments: argparse.Namespac
     """Raises BadArgument for an option that would do nothing, which is not what was meant."""
     of_models = ("inputs", "batches", "dim", "range", "level", "min_coverage", "per_node", "no_judge", "speed")
     needs = [
-        ("--operators", arguments.operators, ("cases", "only", "time_limit")),
+        ("--operators", arguments.operators, ("cases", "only")),
         ("models", arguments.models, of_models),
         ("--per-node or --operators", arguments.per_node or arguments.operators, ("save",)),
         ("--speed", arguments.speed, ("threads", "runs")),
@@ -149,6 +152,23 @@ def _check_effects(parser: argparse.ArgumentParser, arguments: argparse.Namespac
                 raise BadArgument(f"--{name.replace('_', '-')} has an effect only with {need}")
 
 
+def _check_names(arguments: argparse.Namespace) -> None:
+    """Raises BadArgument where of two values one would go by in silence, or a report would take a model's place."""
+    for option, pairs in (("--dim", arguments.dim), ("--range", arguments.range)):
+        names = [name for name, _ in pairs]
+        for name in names:
+            if names.count(name) > 1:
+                raise BadArgument(f"{option} {name} is given more than once")
+    taken = {path.resolve(): f"the model {path}" for path in arguments.models}
+    for form in reports.WRITERS:
+        path = getattr(arguments, form)
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise BadArgument(f"--{form} {path} would replace {taken[path.resolve()]}")
+        taken[path.resolve()] = f"the report of --{form}"
+
+
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Raises BadArgument."""
     parser = _parser()
@@ -156,6 +176,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if bool(arguments.models) == arguments.operators:
         raise BadArgument("expected models, or --operators")
     _check_effects(parser, arguments)
-    if arguments.operators and arguments.seed is None:
-        arguments.seed = 0
+    _check_names(arguments)
+    if arguments.time_limit is None:
+        arguments.time_limit = _SECONDS_OF_OPERATORS if arguments.operators else math.inf
     return arguments

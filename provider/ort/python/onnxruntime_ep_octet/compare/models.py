@@ -226,9 +226,9 @@ def _unnamed(name: str) -> int:
 
 
 def _usual_range(name: str, dtype: np.dtype[Any]) -> tuple[float, float]:
-    if dtype.kind not in "iu":
+    if dtype.kind not in "biu":
         return -1.0, 1.0
-    if dtype.itemsize == 1:
+    if dtype.itemsize == 1 and dtype != np.bool_:
         return np.iinfo(dtype).min, np.iinfo(dtype).max
     # Indices, or masks: where everything is masked, transformers give NaN.
     return (1, 1) if "mask" in name.lower() else (0, 1)
@@ -238,9 +238,7 @@ def _filled(
     generator: np.random.Generator, shape: Sequence[int], dtype: np.dtype[Any], limits: tuple[float, float]
 ) -> Array:
     low, high = limits
-    if dtype == np.bool_:
-        return generator.integers(0, 2, shape).astype(dtype)
-    if dtype.kind in "iu":
+    if dtype.kind in "biu":
         return generator.integers(math.ceil(low), math.floor(high), shape, dtype, endpoint=True)
     if dtype == np.object_:
         raise BadArgument("inputs of text cannot be generated: give them with --inputs")

@@ -63,35 +63,45 @@ def compare_file(path: Path, name: str, arguments: argparse.Namespace, tolerance
 
 
 def _compare_files(
-    arguments: argparse.Namespace, tolerances: Tolerances, progress: Callable[[str], None]
+    arguments: argparse.Namespace, tolerances: Tolerances, deadline: float, progress: Callable[[str], None]
 ) -> list[ModelResult]:
+    """`deadline` is of time.monotonic()."""
     check_names(arguments.models, dict(arguments.dim), dict(arguments.range))
     results = []
     with Worker(progress) as worker:
         for path, name in model_names(arguments.models).items():
             result = ModelResult(name, str(path), "", arguments.level)
+            results.append(result)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                result.fail(f"{path.name}: not reached within the time limit", NOT_RUN)
+                continue
             try:
-                result = worker.call(compare_file, path, name, arguments, tolerances)
+                results[-1] = worker.call(compare_file, path, name, arguments, tolerances, seconds=left)
             except CannotRun as error:
                 result.fail(str(error), NOT_RUN)
-            except (Ended, Fault) as error:
+            except Ended as end:
+                cut = "not done within the time limit: " if time.monotonic() >= deadline else ""
+                result.fail(f"{path.name}: {cut}{end}", NOT_RUN)
+            except Fault as error:
                 result.fail(f"{path.name}: {error}", NOT_RUN)
-            results.append(result)
     return results
 
 
 def _run(arguments: argparse.Namespace, console: Console) -> Report:
     tolerances = read_tolerances(arguments.tolerances) if arguments.tolerances else Tolerances()
     old = read_baseline(arguments.baseline) if arguments.baseline else None
-    if arguments.seed is None:  # the baseline's: only the same inputs can tell what became less accurate
-        arguments.seed = old["seed"] if old else int.from_bytes(os.urandom(3))
+    if arguments.seed is None and old is not None:  # only the same inputs can tell what became less accurate
+        arguments.seed = old["seed"]
+    elif arguments.seed is None:
+        arguments.seed = 0 if arguments.operators else int.from_bytes(os.urandom(3))
+    deadline = time.monotonic() + arguments.time_limit
     with console.status("") as status:
         if arguments.operators:
             selection = Selection(arguments.cases, arguments.only, arguments.seed)
-            deadline = time.monotonic() + arguments.time_limit
             results = compare_operators(tolerances, selection, deadline, arguments.save, status.update)
         else:
-            results = _compare_files(arguments, tolerances, status.update)
+            results = _compare_files(arguments, tolerances, deadline, status.update)
     if not results:
         raise BadArgument(f"--only {arguments.only}: no case has such a name")
     report = Report(results, environment(), arguments.seed)

@@ -121,6 +121,11 @@ class ModelResult:
         return [*self.outputs, *self.nodes]
 
     @property
+    def lines(self) -> list[str]:
+        """What is wrong, and what the baseline tells."""
+        return [*self.problems, *(f"baseline: {line}" for line in self.baseline)]
+
+    @property
     def num_equal(self) -> int:
         return sum(result.status == EQUAL for result in self.results)
 

@@ -47,11 +47,10 @@ def _show_model(model: ModelResult, console: Console) -> None:
         )
     if model.timings:
         console.print(_timings(model))
-    lines = [*model.problems, *(f"baseline: {line}" for line in model.baseline)]
-    for line in lines[:MAX_LINES]:
+    for line in model.lines[:MAX_LINES]:
         _line(console, f"  [red]-[/] {escape(line)}")
-    if len(lines) > MAX_LINES:
-        console.print(f"  and {len(lines) - MAX_LINES} more: the other reports have them")
+    if len(model.lines) > MAX_LINES:
+        console.print(f"  and {len(model.lines) - MAX_LINES} more: the other reports have them")
     if model.saved:
         _line(console, f"  the first differing node is saved as {escape(model.saved)}")
     for note in model.notes:

@@ -97,8 +97,10 @@ def read_tolerances(path: Path) -> Tolerances:
         raise BadArgument(f"{path}: {error}") from None
     reader = _Reader(str(path))
     reader.keys(content, "the file", ("default", "rules", "known_differences"))
+    default = content.get("default", {})
+    reader.keys(default, "default", ("float", "steps"))
     return Tolerances(
-        replace(Tolerance(), **reader.change(content.get("default", {}), "default")),
+        replace(Tolerance(), **reader.change(default, "default")),
         [reader.rule(rule, f"rules[{i}]") for i, rule in enumerate(reader.items(content, "rules"))],
         [
             reader.known(rule, f"known_differences[{i}]")
@@ -155,6 +157,8 @@ class _Reader:
 
     def rule(self, value: Any, where: str) -> _Rule:
         change = self.change(value, where)
+        if not change:
+            raise self.fail(where, "changes neither float nor steps")
         return _Rule(self.place(value, where), change)
 
     def known(self, value: Any, where: str) -> _Rule:

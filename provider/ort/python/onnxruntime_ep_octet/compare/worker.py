@@ -6,16 +6,21 @@ session of a comparison lives in such a process.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
+import select
+import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -70,16 +75,16 @@ class Worker:
     ) -> None:
         self.stop()
 
-    def call(self, function: Callable[..., Any], *arguments: Any, seconds: float | None = None) -> Any:
+    def call(self, function: Callable[..., Any], *arguments: Any, seconds: float = math.inf) -> Any:
         """What the function returns, or raises of BadArgument, CannotRun and Fault; Ended where there is no answer, or
         none within `seconds`."""
         if self._process is None:
             with _interrupts_held_back():  # a process that is half made could not be ended
                 self._start()
         self._connection.send((function, arguments))
-        side, last = "the process", time.monotonic() + seconds if seconds is not None else None
+        side, last = "the process", time.monotonic() + seconds
         while True:
-            if not self._connection.poll(None if last is None else max(0.0, last - time.monotonic())):
+            if not self._connection.poll(None if math.isinf(last) else max(0.0, last - time.monotonic())):
                 self.stop()
                 raise Ended(side, f"gave no answer within {seconds:.0f} s")
             try:
@@ -116,7 +121,7 @@ class Worker:
         errors = Path(self._folder.name, "stderr")
         errors.touch()
         self._errors = errors.open(errors="replace")
-        arguments = (other, self._folder.name, dict(os.environ))
+        arguments = (other, self._folder.name, get_temp_dir(), dict(os.environ))
         self._process = self._context.Process(target=_work, args=arguments, daemon=True)
         self._process.start()
         other.close()
@@ -153,7 +158,7 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.raise_signal(one)
 
 
-def _work(program: Connection, folder: str, environment: dict[str, str]) -> None:
+def _work(program: Connection, folder: str, folder_of_servers: str, environment: dict[str, str]) -> None:
     global _program
     _program = program
     tempfile.tempdir = folder
@@ -161,16 +166,31 @@ def _work(program: Connection, folder: str, environment: dict[str, str]) -> None
     os.environ.clear()
     os.environ.update(environment)
     os.dup2(os.open(Path(folder, "stderr"), os.O_WRONLY | os.O_APPEND), 2)
-    while True:
-        try:
+    watch = threading.Thread(target=_end_with, args=(program, folder, folder_of_servers), daemon=True)
+    watch.start()
+    try:
+        while True:
             function, arguments = program.recv()
-        except EOFError:  # the program is gone
-            os._exit(0)
-        try:
-            answer = ("done", function(*arguments))
-        except (BadArgument, CannotRun) as error:
-            answer = ("raised", error)
-        except Exception as error:
-            traceback.print_exc()
-            answer = ("raised", Fault("".join(traceback.format_exception_only(error)).strip()))
-        program.send(answer)
+            program.send(_answer(function, arguments))
+    except (EOFError, ConnectionError):  # the program is gone
+        watch.join()
+
+
+def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str, Any]:
+    try:
+        return "done", function(*arguments)
+    except (BadArgument, CannotRun) as error:
+        return "raised", error
+    except Exception as error:
+        traceback.print_exc()
+        return "raised", Fault("".join(traceback.format_exception_only(error)).strip())
+
+
+def _end_with(program: Connection, *folders: str) -> None:
+    """Waits for the end of a program that was killed, which could not tidy up, and does so in its place."""
+    hang_up = select.poll()
+    hang_up.register(program, 0)
+    hang_up.poll()
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
