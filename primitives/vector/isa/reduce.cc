@@ -177,7 +177,7 @@ constexpr int kMostRegisters = 3;
 constexpr std::int64_t kWide = kMostRegisters * kBytes;
 
 // What the processor fetches on its own is the next line, but rows may be pages apart.
-constexpr std::int64_t kRowsAhead = 16;
+constexpr std::int64_t kRowsAhead = 4;
 inline void prefetch(const std::uint8_t* p, const std::uint8_t* end) {
   if (p < end) _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
 }
