@@ -139,6 +139,25 @@ TEST(Means, SameAsTheFormula) {
       }
 }
 
+// Every sum that some numbers of elements can have, with scales whose means are ties, next to ties, and anything.
+TEST(Means, NearTies) {
+  std::mt19937 random(6);
+  for (const std::int64_t count : {1, 2, 7, 16, 49, 196})
+    for (const std::int64_t zero_point : {0, 3, 255}) {
+      std::vector<std::int32_t> sums(static_cast<std::size_t>(255 * count + 1));
+      std::iota(sums.begin(), sums.end(), 0);
+      const auto reduced_scale = static_cast<float>(0.001 + 1e-6 * static_cast<double>(random() % 1000000));
+      for (const float ratio : {0.25F, 0.5F, 1.0F, 1.5F, 2.0F / 3, 1 / 49.0F, 0.7F, -1.0F, 40.0F})
+        for (const float next : {0.0F, 1.0F, 2.0F}) {
+          const float scale = std::nextafter(reduced_scale * ratio, reduced_scale * ratio + (next - 1));
+          const MeanParameters parameters{count * zero_point, static_cast<double>(scale),
+                                          static_cast<double>(count) * static_cast<double>(reduced_scale), 0};
+          check_means<std::uint8_t>(sums, {parameters.shift, parameters.scale, parameters.divisor, 128});
+          check_means<std::int8_t>(sums, {parameters.shift, parameters.scale, parameters.divisor, -1});
+        }
+    }
+}
+
 // --- through the operators -----------------------------------------------------------------------
 
 Node reduction(bool is_mean, std::vector<std::int64_t> axes, std::int64_t keepdims) {

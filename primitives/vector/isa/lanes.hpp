@@ -41,6 +41,7 @@ inline Floats fnma(Floats a, Floats b, Floats c) { return _mm512_fnmadd_ps(a, b,
 inline Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
 /// Ties to even.
 inline Ints round(Floats a) { return _mm512_cvtps_epi32(a); }
+inline Floats to_float(Ints a) { return _mm512_cvtepi32_ps(a); }
 
 // The packing instructions work in 128-bit lanes: dwords leave them in the order 0 4 8 12, 1 5 9 13, ...
 inline Ints in_order(Ints a) {
@@ -82,6 +83,7 @@ inline Floats fma(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c
 inline Floats fnma(Floats a, Floats b, Floats c) { return _mm256_fnmadd_ps(a, b, c); }
 inline Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
 inline Ints round(Floats a) { return _mm256_cvtps_epi32(a); }
+inline Floats to_float(Ints a) { return _mm256_cvtepi32_ps(a); }
 
 inline Ints in_order(Ints a) { return _mm256_permutevar8x32_epi32(a, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)); }
 inline Ints qwords_in_order(Ints a) { return _mm256_permute4x64_epi64(a, _MM_SHUFFLE(3, 1, 2, 0)); }

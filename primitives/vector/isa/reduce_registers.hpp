@@ -2,6 +2,7 @@
 #pragma once
 
 #include "primitives/vector/isa/bytes.hpp"
+#include "primitives/vector/isa/lanes.hpp"
 
 namespace octet::vector::OCTET_ISA {
 namespace {
@@ -98,6 +99,9 @@ inline void in_order(Bytes even, Bytes odd, const Function& function) {
 inline Bytes add_dwords(Bytes a, Bytes b) { return _mm512_add_epi32(a, b); }
 inline Bytes spread_dword(std::int32_t a) { return _mm512_set1_epi32(a); }
 
+/// Whether a lane is.
+inline bool any_above(Floats a, float bound) { return _mm512_cmp_ps_mask(a, spread(bound), _CMP_GT_OQ) != 0; }
+
 #else
 
 inline Bytes zero() { return _mm256_setzero_si256(); }
@@ -164,6 +168,9 @@ inline void in_order(Bytes even, Bytes odd, const Function& function) {
 }
 inline Bytes add_dwords(Bytes a, Bytes b) { return _mm256_add_epi32(a, b); }
 inline Bytes spread_dword(std::int32_t a) { return _mm256_set1_epi32(a); }
+inline bool any_above(Floats a, float bound) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(a, spread(bound), _CMP_GT_OQ)) != 0;
+}
 
 #endif
 

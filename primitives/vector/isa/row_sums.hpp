@@ -10,11 +10,9 @@ namespace {
 #ifdef __AVX512F__
 inline Ints multiply(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
 inline Ints subtract(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
-inline Floats to_float(Ints a) { return _mm512_cvtepi32_ps(a); }
 #else
 inline Ints multiply(Ints a, Ints b) { return _mm256_mullo_epi32(a, b); }
 inline Ints subtract(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
-inline Floats to_float(Ints a) { return _mm256_cvtepi32_ps(a); }
 #endif
 
 /// acc - row_zero_point * column_sum, and with zero points of the columns + row_term * zero_point (RowwiseSums).
