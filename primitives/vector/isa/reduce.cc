@@ -10,8 +10,8 @@ namespace {
 
 inline std::int32_t wrap(std::int64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(value)); }
 
-template <bool kSigned>
-inline Bytes unsigned_bytes(Bytes a) {
+template <bool kSigned, class Register>
+inline Register unsigned_bytes(Register a) {
   return kSigned ? flipped(a) : a;
 }
 
@@ -27,22 +27,24 @@ inline Bytes row_sum(const std::uint8_t* x, std::int64_t n, const std::uint8_t* 
     for (int k = 0; k < 4; ++k) totals[k] = add_qwords(totals[k], sums(load_register(x + i + k * kBytes)));
   Bytes total = add_qwords(add_qwords(totals[0], totals[1]), add_qwords(totals[2], totals[3]));
   for (; i + kBytes <= n; i += kBytes) total = add_qwords(total, sums(load_register(x + i)));
-  return i < n ? add_qwords(total, sums(load_rest(x + i, n - i, end))) : total;
+  return i < n ? add_qwords(total, sums(load_rest<Bytes>(x + i, n - i, end))) : total;
 }
 
 constexpr std::int64_t kShortRow = 16 * kBytes;  // 16 * 8 * 255 < 2^15
 
-/// kRowsAtOnce rows of kRegisters registers, the last of which has n % kBytes bytes (0: all).
-template <bool kSigned, int kRegisters>
+/// kRowsAtOnce rows of kRegisters registers, the last of which has n % sizeof(Register) bytes (0: all).
+template <bool kSigned, class Register, int kRegisters>
 inline Totals short_row_sums(const std::uint8_t* x, std::int64_t stride, std::int64_t n, const std::uint8_t* end) {
-  const std::int64_t rest = n % kBytes;
-  constexpr std::int64_t kLast = (kRegisters - 1) * kBytes;
-  const auto sums = [](Bytes bytes) { return sums_of_eight(unsigned_bytes<kSigned>(bytes)); };
-  Bytes totals[kRowsAtOnce];
+  constexpr std::int64_t kSize = sizeof(Register);
+  constexpr std::int64_t kLast = (kRegisters - 1) * kSize;
+  const std::int64_t rest = n % kSize;
+  const auto sums = [](Register bytes) { return sums_of_eight(unsigned_bytes<kSigned>(bytes)); };
+  Register totals[kRowsAtOnce];
   for (std::int64_t k = 0; k < kRowsAtOnce; ++k) {
     const std::uint8_t* row = x + k * stride;
-    totals[k] = sums(rest == 0 ? load_register(row + kLast) : load_rest(row + kLast, rest, end));
-    for (std::int64_t i = 0; i < kLast; i += kBytes) totals[k] = add_qwords(totals[k], sums(load_register(row + i)));
+    totals[k] = sums(rest == 0 ? piece_at<Register>(row + kLast) : load_rest<Register>(row + kLast, rest, end));
+    for (std::int64_t i = 0; i < kLast; i += kSize)
+      totals[k] = add_qwords(totals[k], sums(piece_at<Register>(row + i)));
   }
   return horizontal_short_sums(totals);
 }
@@ -66,18 +68,34 @@ inline void sum_row_groups(std::int64_t rows, std::int32_t more, bool accumulate
 }
 
 constexpr int kMostRowRegisters = 8;
-template <bool kSigned, int kRegisters = 1>
+constexpr std::int64_t kMostInHalves = 96;  // bytes of a row that is held in halves of registers
+
+/// The size of the registers that hold the rows of a group.
+inline std::int64_t register_size(std::int64_t n) { return n <= kMostInHalves ? sizeof(Half) : kBytes; }
+
+template <bool kSigned, class Register = Half, int kRegisters = 1>
 void sum_grouped_rows(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
                       const std::uint8_t* end, std::int32_t more, bool accumulate, std::int32_t* sums) {
-  if constexpr (kRegisters > kMostRowRegisters)
+  constexpr std::int64_t kHeld = kRegisters * sizeof(Register);
+  if constexpr (kRegisters > kMostRowRegisters) {
     sum_row_groups(rows, more, accumulate, sums,
                    [=](std::int64_t row) { return long_row_sums<kSigned>(x + row * stride, stride, n, end); });
-  else if (n > kRegisters * kBytes)
-    sum_grouped_rows<kSigned, kRegisters + 1>(x, rows, stride, n, end, more, accumulate, sums);
-  else
+  } else if (n > kHeld) {
+    if constexpr (kHeld < kMostInHalves)
+      sum_grouped_rows<kSigned, Half, kRegisters + 1>(x, rows, stride, n, end, more, accumulate, sums);
+    else
+      sum_grouped_rows<kSigned, Bytes, kHeld / kBytes + 1>(x, rows, stride, n, end, more, accumulate, sums);
+  } else {
     sum_row_groups(rows, more, accumulate, sums, [=](std::int64_t row) {
-      return short_row_sums<kSigned, kRegisters>(x + row * stride, stride, n, end);
+      return short_row_sums<kSigned, Register, kRegisters>(x + row * stride, stride, n, end);
     });
+  }
+}
+
+/// What flipping adds to a row that zeros fill up to whole registers of `size` bytes.
+template <bool kSigned>
+inline std::int32_t excess(std::int64_t n, std::int64_t size) {
+  return kSigned ? wrap((n + size - 1) / size * size * 128) : 0;
 }
 
 /// Rows of up to 8 bytes that follow one another: 2 or 4 in each 128-bit lane, filled up with zeros to 8 or 4 bytes
@@ -107,19 +125,18 @@ void sum_rows(const void* in, std::int64_t rows, std::int64_t stride, std::int64
               std::int32_t* sums) {
   const std::uint8_t* x = static_cast<const std::uint8_t*>(in);
   const std::uint8_t* end = x + (rows - 1) * stride + n;
-  // The zeros that fill up a register are flipped too.
-  const std::int32_t excess = kSigned ? wrap((n + kBytes - 1) / kBytes * kBytes * 128) : 0;
   std::int64_t row = 0;
   if (n <= 8 && stride == n && !accumulate) row = sum_tiny_rows<kSigned>(x, rows, n, end, sums);
   const std::int64_t grouped = (rows - row) / kRowsAtOnce * kRowsAtOnce;
-  sum_grouped_rows<kSigned>(x + row * stride, grouped, stride, n, end, -excess, accumulate, sums + row);
+  sum_grouped_rows<kSigned>(x + row * stride, grouped, stride, n, end, -excess<kSigned>(n, register_size(n)),
+                            accumulate, sums + row);
   row += grouped;
   if (row == rows) return;
   Bytes rest[kRowsAtOnce];
   for (std::int64_t i = 0; i < kRowsAtOnce; ++i)
     rest[i] = row + i < rows ? row_sum<kSigned>(x + (row + i) * stride, n, end) : zero();
   std::int32_t totals[kRowsAtOnce];
-  store_totals(totals, add_totals(horizontal_sums(rest), spread_total(-excess)));
+  store_totals(totals, add_totals(horizontal_sums(rest), spread_total(-excess<kSigned>(n, kBytes))));
   for (std::int64_t i = 0; row + i < rows; ++i)
     sums[row + i] = accumulate ? wrap(std::int64_t{sums[row + i]} + totals[i]) : totals[i];
 }
@@ -142,7 +159,7 @@ class Columns {
   /// With only `columns` of the last register.
   void add(const std::uint8_t* p, std::int64_t columns, const std::uint8_t* end) {
     before_.add(p);
-    add(load_rest(p + kOffset, columns, end));
+    add(load_rest<Bytes>(p + kOffset, columns, end));
   }
   /// totals = the sums, `more`, and what the totals were where `accumulate`.
   void store(bool accumulate, std::int32_t more, std::int32_t* totals) const {

@@ -15,6 +15,10 @@ inline Bytes held(Bytes a) {
   return a;
 }
 
+/// The first `count` bytes, fewer than a register has, then zeros. What is readable ends at `end`.
+template <class Register>
+Register load_rest(const std::uint8_t* p, std::int64_t count, const std::uint8_t* end);
+
 #ifdef __AVX512F__
 
 inline Bytes zero() { return _mm512_setzero_si512(); }
@@ -25,9 +29,19 @@ inline Bytes add_words(Bytes a, Bytes b) { return _mm512_add_epi16(a, b); }
 inline Bytes upper_bytes(Bytes a) { return _mm512_srli_epi16(a, 8); }
 inline Bytes to_upper_bytes(Bytes a) { return _mm512_slli_epi16(a, 8); }
 
-/// The first `count` < kBytes bytes, then zeros. What is readable ends at `end`.
-inline Bytes load_rest(const std::uint8_t* p, std::int64_t count, const std::uint8_t*) {
+template <>
+inline Bytes load_rest<Bytes>(const std::uint8_t* p, std::int64_t count, const std::uint8_t*) {
   return load_some(p, static_cast<std::size_t>(count));
+}
+
+// Zen 4 takes 512 bits in two passes, of which short rows and the last steps of their sums leave much empty.
+using Half = __m256i;
+inline Half flipped(Half a) { return _mm256_xor_si256(a, _mm256_set1_epi8(-128)); }
+inline Half sums_of_eight(Half a) { return _mm256_sad_epu8(a, _mm256_setzero_si256()); }
+inline Half add_qwords(Half a, Half b) { return _mm256_add_epi64(a, b); }
+template <>
+inline Half load_rest<Half>(const std::uint8_t* p, std::int64_t count, const std::uint8_t*) {
+  return _mm256_maskz_loadu_epi8((std::uint32_t{1} << count) - 1, p);
 }
 
 constexpr std::int64_t kRowsAtOnce = 8;
@@ -61,6 +75,16 @@ inline Totals horizontal_short_sums(const Bytes* rows) {
     return _mm512_madd_epi16(words, _mm512_set1_epi16(1));
   };
   return across_lanes(four(rows), four(rows + 4));
+}
+
+inline Totals horizontal_short_sums(const Half* rows) {
+  const auto four = [](const Half* row) {
+    const Half words = _mm256_packus_epi32(_mm256_packus_epi32(row[0], row[1]), _mm256_packus_epi32(row[2], row[3]));
+    return _mm256_madd_epi16(words, _mm256_set1_epi16(1));
+  };
+  const Half low = four(rows);
+  const Half high = four(rows + 4);
+  return add_totals(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
 }
 
 /// In each 128-bit lane the 16 bytes from p + lane * step on.
@@ -111,7 +135,8 @@ inline Bytes add_words(Bytes a, Bytes b) { return _mm256_add_epi16(a, b); }
 inline Bytes upper_bytes(Bytes a) { return _mm256_srli_epi16(a, 8); }
 inline Bytes to_upper_bytes(Bytes a) { return _mm256_slli_epi16(a, 8); }
 
-inline Bytes load_rest(const std::uint8_t* p, std::int64_t count, const std::uint8_t* end) {
+template <>
+inline Bytes load_rest<Bytes>(const std::uint8_t* p, std::int64_t count, const std::uint8_t* end) {
   alignas(32) static constexpr std::uint8_t kOnes[2 * kBytes] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
                                                                  255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
                                                                  255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
@@ -121,6 +146,7 @@ inline Bytes load_rest(const std::uint8_t* p, std::int64_t count, const std::uin
   return load_register(bytes);
 }
 
+using Half = Bytes;
 constexpr std::int64_t kRowsAtOnce = 4;
 using Totals = __m128i;
 inline Totals load_totals(const std::int32_t* p) { return piece_at<__m128i>(p); }
