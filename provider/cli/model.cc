@@ -30,7 +30,8 @@ DimValues parse_dims(const std::vector<std::string>& texts) {
     } catch (const std::exception&) {
     }
     if (value < 0 || used + equals + 1 != text.size()) throw UsageError("--dim '" + text + "': expected NAME=VALUE");
-    values[text.substr(0, equals)] = value;
+    if (!values.emplace(text.substr(0, equals), value).second)
+      throw UsageError("--dim: '" + text.substr(0, equals) + "' is given twice");
   }
   return values;
 }

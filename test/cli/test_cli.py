@@ -247,6 +247,14 @@ def test_explain_model_without_its_dimensions(octet: Octet, tmp_path: Path) -> N
         assert "--dim batch=" in node["error"]
 
 
+def test_explain_model_with_wrong_dimensions(octet: Octet, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(quantized_model(WEIGHTS), path)
+    text = octet.run("explain", str(path), "--dim", "batch=2", "--dim", "bacth=3", code=USAGE)
+    assert "no input of the model has the symbolic dimension 'bacth'" in text
+    assert "'batch' is given twice" in octet.run("explain", str(path), "--dim", "batch=2", "--dim", "batch=3", code=USAGE)
+
+
 @pytest.mark.parametrize(("form", "shape"), [("value", "[16]"), ("value_float", "[]"), ("value_floats", "[16]")])
 def test_explain_takes_constants_of_every_form(octet: Octet, tmp_path: Path, form: str, shape: str) -> None:
     scales = np.full(16, 0.5, np.float32)
