@@ -48,7 +48,10 @@ bool is_aligned(const TensorView& view) noexcept { return is_aligned(view.data, 
 class AlignedRun {
  public:
   AlignedRun(const PlanEntry& entry, const TensorView* inputs, std::size_t num_inputs, const TensorView* outputs)
-      : entry_(entry), inputs_(inputs, inputs + num_inputs), outputs_(outputs, outputs + entry.outputs.size()) {}
+      : entry_(entry), inputs_(inputs, inputs + num_inputs), outputs_(entry.outputs.size()) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      if (entry.outputs[i].present()) outputs_[i] = outputs[i];
+  }
 
   void run(const Call& call) {
     std::vector<Move> before, after;
@@ -282,7 +285,9 @@ void OperatorState::run_complete(const PlanEntry& entry, const TensorView* input
       throw Error(ErrorCode::invalid_argument, input_label(i) + " has no data");
     aligned = aligned && is_aligned(inputs[i]);
   }
-  for (std::size_t i = 0; i < entry.outputs.size(); ++i) aligned = aligned && is_aligned(outputs[i]);
+  // Absent outputs at the end need not be given.
+  for (std::size_t i = 0; i < entry.outputs.size(); ++i)
+    aligned = aligned && (!entry.outputs[i].present() || is_aligned(outputs[i]));
   if (aligned)
     entry.plan->run(call, inputs, outputs);
   else
