@@ -1,4 +1,4 @@
-// The instruction sets that Octet may use in this process.
+// What Octet knows of the processor: the instruction sets that it may use in this process, and the last cache.
 #pragma once
 
 #include <cstddef>

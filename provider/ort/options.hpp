@@ -21,8 +21,7 @@ inline constexpr OptionDef kOptions[] = {
     {"min_coverage", "0", "share (0 to 1) of the quantized nodes that must run on Octet, else the session fails"},
     {"report", "",
      "file to which the session writes what ran, as JSON, when it ends, in the place of an earlier one; `%p` in its "
-     "name "
-     "is the process's number"},
+     "name is the process's number"},
     {"verbose", "none",
      "`dispatch`: writes which backend runs each node, and what was left to onnxruntime and why, to stderr"},
     {"warmup", "",

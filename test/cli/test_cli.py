@@ -38,7 +38,7 @@ def octet(build: Path) -> Octet:
     return Octet(build / "octet")
 
 
-# --- ops, options, version ---------------------------------------------------------------------------------------------------
+# --- ops, options, version ------------------------------------------------------------------------------------------
 
 
 def test_version(octet: Octet) -> None:
