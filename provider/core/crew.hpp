@@ -17,7 +17,7 @@ namespace octet::core {
 template <class Work>
 class Crew {
  public:
-  static constexpr std::uint32_t kMostParts = 64;
+  static constexpr std::uint32_t kMostParts = 256;
 
   Crew(Work& work, std::uint32_t parts) : work_(work), parts_(parts) {}
 

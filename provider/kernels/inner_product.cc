@@ -135,7 +135,7 @@ void InnerProductState::set_parameters(const void* weight, const float* scale, c
   else
     std::fill(new_bias.begin(), new_bias.end(), 0.0F);
   weights_memory_ = std::move(memory);
-  weights_bytes_ = bytes;
+  weights_bytes_ = HeldBytes(bytes);
   bias_ = std::move(new_bias);
   parameters_ = std::move(new_parameters);
   has_parameters_ = true;
@@ -164,7 +164,7 @@ void InnerProductState::quantize_weight(const void* weight, const float* scale, 
 }
 
 std::size_t InnerProductState::held_bytes() const noexcept {
-  return weights_bytes_ + (bias_.size() + parameters_.size()) * sizeof(float);
+  return weights_bytes_.bytes() + (bias_.size() + parameters_.size()) * sizeof(float);
 }
 
 void InnerProductContext::set_option(const std::string& key, std::int64_t value) {

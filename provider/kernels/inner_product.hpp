@@ -14,6 +14,8 @@
 #include "provider/core/aligned.hpp"
 #include "provider/core/parallel.hpp"
 #include "provider/core/product.hpp"
+#include "provider/kernels/packed_weights.hpp"
+#include "provider/kernels/product_grid.hpp"
 #include "provider/kernels/quantized_columns.hpp"
 
 namespace octet::core {
@@ -49,6 +51,7 @@ class InnerProductState {
  private:
   struct Run;
   struct Layouts;
+  struct Parts;
 
   [[noreturn]] void fail(const std::string& text) const;
   void check() const;
@@ -56,6 +59,7 @@ class InnerProductState {
   void choose_products();
   std::vector<float> padded_copy(const float* values, std::int64_t count) const;
   void quantize_weight(const void* weight, const float* scale, const QuantizedColumns& columns) const;
+  ProductGrid cut(std::int64_t rows, const Call& call) const;
   void quantize_rows(const Run& run, Range rows, float* widened) const;
   void run_part(const Run& run, Range rows, Range columns, std::uint8_t* memory) const;
   void multiply(const Run& run, Range rows, const QuantizedColumns& weights, Range columns, std::int32_t* acc,
@@ -72,7 +76,7 @@ class InnerProductState {
 
   bool has_parameters_ = false;
   AlignedArray<std::uint8_t> weights_memory_;
-  std::size_t weights_bytes_ = 0;
+  HeldBytes weights_bytes_;
   std::vector<float> bias_;        ///< n; empty where there is none
   std::vector<float> parameters_;  ///< of the activation
 };

@@ -1,8 +1,11 @@
 // One run of the inner product.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "primitives/vector/kernels.hpp"
+#include "provider/core/cpu.hpp"
+#include "provider/core/crew.hpp"
 #include "provider/core/scratch.hpp"
 #include "provider/kernels/dynamic_quantize.hpp"
 #include "provider/kernels/inner_product.hpp"
@@ -67,6 +70,35 @@ struct InnerProductState::Run {
   const Layouts& layouts;
 };
 
+/// Parts of C, computed in two phases: rows of A are quantized, then tiles of C are computed. Where parts share rows they
+/// are work for a Crew, which waits between the phases for less than a second fork would take.
+struct InnerProductState::Parts {
+  const InnerProductState& state;
+  const Run& run;
+  std::uint8_t* memory;
+  ProductGrid grid;
+  bool quantizes = true;
+
+  std::size_t count() const noexcept { return grid.columns * grid.bands; }
+  Range band(std::size_t i) const noexcept { return split(run.rows, 1, grid.bands, i % grid.bands); }
+
+  /// Part i quantizes a share of the rows of its band.
+  void quantize(std::size_t i) const {
+    const Layouts& at = run.layouts;
+    const Range rows = band(i), share = split(rows.end - rows.begin, 1, grid.columns, i / grid.bands);
+    state.quantize_rows(run, {rows.begin + share.begin, rows.begin + share.end},
+                        at_byte<float>(memory, at.widened + i * at.widened_bytes));
+  }
+  void multiply(std::size_t i) const {
+    const Layouts& at = run.layouts;
+    state.run_part(run, band(i), split(state.spec_.n, vector::kColumnBlock, grid.columns, i / grid.bands),
+                   memory + at.tiles + i * at.tile_bytes);
+  }
+
+  void run_part(std::size_t i) const { quantizes ? quantize(i) : multiply(i); }
+  bool advance() noexcept { return std::exchange(quantizes, false); }
+};
+
 std::size_t InnerProductState::workspace_bytes(std::int64_t rows, int threads) const {
   if (rows == 0 || spec_.n == 0) return 0;
   return Layouts(*this, rows, threads).total + kAlignment - 1;
@@ -104,25 +136,30 @@ void InnerProductState::forward(std::int64_t rows, const void* a, const void* b,
                 at_byte<float>(memory, layouts.row_scale),
                 at_byte<std::int32_t>(memory, layouts.row_zero_point),
                 layouts};
-  const auto limited = [](std::size_t parts, std::int64_t units) {
-    return std::min(parts, static_cast<std::size_t>(units));
-  };
-  const double elements = static_cast<double>(rows) * static_cast<double>(spec_.k);
-  const std::size_t quantizers = limited(parts_for(call, elements * kNanosecondsPerElement), rows);
-  parallel_for(call, quantizers, [&](std::size_t i) {
-    quantize_rows(run, split(rows, 1, quantizers, i),
-                  at_byte<float>(memory, layouts.widened + i * layouts.widened_bytes));
-  });
+  Parts parts{*this, run, memory, cut(rows, call)};
+  if (parts.grid.columns == 1) {
+    parallel_for(call, parts.count(), [&](std::size_t i) {
+      parts.quantize(i);
+      parts.multiply(i);
+    });
+  } else {
+    Crew<Parts> crew(parts, static_cast<std::uint32_t>(parts.count()));
+    parallel_for(call, parts.count(), [&](std::size_t i) { crew.join(static_cast<std::uint32_t>(i)); });
+  }
+}
+
+ProductGrid InnerProductState::cut(std::int64_t rows, const Call& call) const {
+  constexpr double kNanosecondsPerWeight = 0.05;  // read from memory
+  const bool constant = spec_.options.constant_b;
+  const double m = static_cast<double>(rows), k = static_cast<double>(spec_.k), n = static_cast<double>(spec_.n);
   const double speed = products_.empty() ? 1 : products_[0]->multiplications_per_nanosecond();
-  const double b_elements = spec_.options.constant_b ? 0 : static_cast<double>(spec_.k) * static_cast<double>(spec_.n);
-  const std::size_t wanted =
-      parts_for(call, elements * static_cast<double>(spec_.n) / speed + b_elements * kNanosecondsPerElement);
-  const std::size_t columns = limited(wanted, vector::padded_n(spec_.n) / vector::kColumnBlock);
-  const std::size_t bands = limited(wanted / columns, (rows + 31) / 32);
-  parallel_for(call, columns * bands, [&](std::size_t i) {
-    run_part(run, split(rows, 1, bands, i % bands), split(spec_.n, vector::kColumnBlock, columns, i / bands),
-             memory + layouts.tiles + i * layouts.tile_bytes);
-  });
+  double work = m * k * n / speed + m * k * kNanosecondsPerElement;
+  if (!constant)
+    work += k * n * kNanosecondsPerElement;
+  else if (HeldBytes::total() > last_cache_bytes())
+    work += k * n * kNanosecondsPerWeight;
+  const std::size_t wanted = std::min<std::size_t>(parts_for(call, work), Crew<Parts>::kMostParts);
+  return cut_product(wanted, rows, spec_.n, spec_.k, constant);
 }
 
 void InnerProductState::quantize_rows(const Run& run, Range rows, float* widened) const {

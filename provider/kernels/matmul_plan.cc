@@ -201,24 +201,18 @@ MatMulPlan::Grid MatMulPlan::cut(const Call& call) const {
   const double speed = product_ ? product_->multiplications_per_nanosecond() : 1;
   // With few rows, reading weights from memory is what takes the time.
   constexpr double kNanosecondsPerWeight = 0.05;
-  const bool weights_from_memory = !weights_ || PackedWeights::held_bytes() > last_cache_bytes();
+  const bool weights_from_memory = !weights_ || HeldBytes::total() > last_cache_bytes();
   const double weights = static_cast<double>(shape_.batch) * static_cast<double>(shape_.n * shape_.k);
   const std::size_t wanted =
       parts_for(call, work / speed + (weights_from_memory ? weights * kNanosecondsPerWeight : 0));
-  const auto limited = [](std::size_t parts, std::int64_t units) {
-    return std::max<std::size_t>(1, std::min(parts, static_cast<std::size_t>(units)));
-  };
-  Grid grid;
-  grid.batches = limited(wanted, shape_.batch);
-  grid.columns = limited(wanted / grid.batches, (shape_.n + kColumnBlock - 1) / kColumnBlock);
-  grid.rows = limited(wanted / (grid.batches * grid.columns), (shape_.m + 31) / 32);
-  return grid;
+  const std::size_t batches = std::clamp<std::size_t>(static_cast<std::size_t>(shape_.batch), 1, wanted);
+  return {batches, cut_product(wanted / batches, shape_.m, shape_.n, shape_.k, weights_ != nullptr)};
 }
 
 MatMulPlan::Part MatMulPlan::part_of(const Grid& grid, std::size_t i) const {
-  return {split(shape_.batch, 1, grid.batches, i / grid.rows / grid.columns),
-          split(shape_.m, 1, grid.rows, i % grid.rows),
-          split(shape_.n, kColumnBlock, grid.columns, i / grid.rows % grid.columns)};
+  const auto [bands, columns] = grid.of_matrix;
+  return {split(shape_.batch, 1, grid.batches, i / bands / columns), split(shape_.m, 1, bands, i % bands),
+          split(shape_.n, kColumnBlock, columns, i / bands % columns)};
 }
 
 void MatMulPlan::run(const Call& call, const TensorView* inputs, const TensorView* outputs) const {
@@ -234,7 +228,8 @@ void MatMulPlan::run(const Call& call, const TensorView* inputs, const TensorVie
     run.sums_are_final = !has_terms || run.begins_with_terms;
   }
   const Grid grid = cut(call);
-  parallel_for(call, grid.batches * grid.columns * grid.rows, [&](std::size_t i) { run_part(run, part_of(grid, i)); });
+  parallel_for(call, grid.batches * grid.of_matrix.columns * grid.of_matrix.bands,
+               [&](std::size_t i) { run_part(run, part_of(grid, i)); });
 }
 
 void MatMulPlan::run_part(const Operands& run, const Part& part) const {

@@ -9,6 +9,7 @@
 #include "provider/kernels/matmul_node.hpp"
 #include "provider/kernels/matmul_shape.hpp"
 #include "provider/kernels/packed_weights.hpp"
+#include "provider/kernels/product_grid.hpp"
 
 namespace octet::core {
 
@@ -24,7 +25,8 @@ class MatMulPlan final : public Plan {
   struct Operands;  ///< one run's pointers
   struct Tile;      ///< one task's temporaries
   struct Grid {     ///< how the output is cut into parts
-    std::size_t batches, columns, rows;
+    std::size_t batches;
+    ProductGrid of_matrix;
   };
   struct Part {
     Range matrices, rows, columns;

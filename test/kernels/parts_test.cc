@@ -74,14 +74,14 @@ TEST(MatMul, IsCutSoonerWhereTheProcessHoldsMoreWeightsThanCachesDo) {
   std::int32_t fork_nanoseconds = 125;
   while (parts(fork_nanoseconds) == 2 && fork_nanoseconds < 1 << 20) fork_nanoseconds *= 2;
   ASSERT_LT(parts(fork_nanoseconds), 2U);
-  const std::size_t held = core::PackedWeights::held_bytes();
+  const std::size_t held = core::HeldBytes::total();
   {
     const auto rows = static_cast<std::int64_t>(core::last_cache_bytes() / 64);
     const std::vector<std::int8_t> many(static_cast<std::size_t>(rows * 64), 1);
     const core::PackedWeights weights({many.data(), DataType::int8, Dims{rows, 64}}, 1, rows, 64, {64, 1});
     EXPECT_EQ(parts(fork_nanoseconds), 2U);
   }
-  EXPECT_EQ(core::PackedWeights::held_bytes(), held);
+  EXPECT_EQ(core::HeldBytes::total(), held);
   EXPECT_LT(parts(fork_nanoseconds), 2U);
 }
 
