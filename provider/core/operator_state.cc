@@ -1,9 +1,10 @@
 #include "provider/core/operator_state.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <type_traits>
 
 #include "provider/core/dispatch.hpp"
 #include "provider/core/infer.hpp"
@@ -161,9 +162,11 @@ void OperatorState::fill_constants(const TensorView* given, std::size_t num_give
   for (std::size_t i = 0; i < constants_.size(); ++i) {
     const Constant& constant = constants_[i];
     if (constant.given)
-      inputs[i] = TensorView(constant.bytes.data(), constant.info.dtype, constant.info.dims);
+      new (inputs + i) TensorView(constant.bytes.data(), constant.info.dtype, constant.info.dims);
+    else if (i < num_given && given[i].present())
+      new (inputs + i) TensorView(given[i]);
     else
-      inputs[i] = i < num_given && given[i].present() ? given[i] : TensorView();
+      new (inputs + i) TensorView();
   }
 }
 
@@ -179,13 +182,13 @@ template <class Function>
 auto OperatorState::with_inputs(const TensorView* given, std::size_t num_given, const Function& function) const {
   constexpr std::size_t kFew = 16;
   if (constants_.size() <= kFew) {
-    std::array<TensorView, kFew> inputs;
-    fill_constants(given, num_given, inputs.data());
-    return function(inputs.data());
+    std::aligned_storage_t<sizeof(TensorView), alignof(TensorView)> room[kFew];  // only what is used gets written
+    auto* inputs = reinterpret_cast<TensorView*>(room);
+    fill_constants(given, num_given, inputs);
+    return function(inputs);
   }
   const Scratch memory(constants_.size() * sizeof(TensorView));
   auto* inputs = memory.as<TensorView>();
-  std::uninitialized_default_construct_n(inputs, constants_.size());
   fill_constants(given, num_given, inputs);
   return function(inputs);
 }
