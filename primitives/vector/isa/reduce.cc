@@ -1,4 +1,5 @@
-// Sums and means of bytes. Signed bytes are summed as unsigned ones with the top bit flipped: 128 too much for each.
+// Sums and means of bytes. Where signed bytes are summed as unsigned ones with the top bit flipped, 128 is too much for
+// each.
 #include <cmath>
 #include <limits>
 
@@ -17,20 +18,20 @@ inline Register unsigned_bytes(Register a) {
 
 // --- rows ----------------------------------------------------------------------------------------
 
-/// One row, as 64-bit lanes.
+/// One row, in lanes.
 template <bool kSigned>
 inline Bytes row_sum(const std::uint8_t* x, std::int64_t n, const std::uint8_t* end) {
-  const auto sums = [](Bytes bytes) { return sums_of_eight(unsigned_bytes<kSigned>(bytes)); };
+  using Sum = Summing<kSigned>;
   Bytes totals[4] = {zero(), zero(), zero(), zero()};
   std::int64_t i = 0;
   for (; i + 4 * kBytes <= n; i += 4 * kBytes)
-    for (int k = 0; k < 4; ++k) totals[k] = add_qwords(totals[k], sums(load_register(x + i + k * kBytes)));
-  Bytes total = add_qwords(add_qwords(totals[0], totals[1]), add_qwords(totals[2], totals[3]));
-  for (; i + kBytes <= n; i += kBytes) total = add_qwords(total, sums(load_register(x + i)));
-  return i < n ? add_qwords(total, sums(load_rest<Bytes>(x + i, n - i, end))) : total;
+    for (int k = 0; k < 4; ++k) totals[k] = Sum::template add<kSigned>(totals[k], load_register(x + i + k * kBytes));
+  Bytes total = Sum::join(Sum::join(totals[0], totals[1]), Sum::join(totals[2], totals[3]));
+  for (; i + kBytes <= n; i += kBytes) total = Sum::template add<kSigned>(total, load_register(x + i));
+  return i < n ? Sum::template add<kSigned>(total, load_rest<Bytes>(x + i, n - i, end)) : total;
 }
 
-constexpr std::int64_t kShortRow = 16 * kBytes;  // 16 * 8 * 255 < 2^15
+constexpr std::int64_t kShortRow = 16 * kBytes;  // 16 * 8 * 255 < 2^15, 16 * 4 * 128 < 2^14
 
 /// kRowsAtOnce rows of kRegisters registers, the last of which has n % sizeof(Register) bytes (0: all).
 template <bool kSigned, class Register, int kRegisters>
@@ -38,15 +39,16 @@ inline Totals short_row_sums(const std::uint8_t* x, std::int64_t stride, std::in
   constexpr std::int64_t kSize = sizeof(Register);
   constexpr std::int64_t kLast = (kRegisters - 1) * kSize;
   const std::int64_t rest = n % kSize;
-  const auto sums = [](Register bytes) { return sums_of_eight(unsigned_bytes<kSigned>(bytes)); };
+  using Sum = Summing<kSigned>;
   Register totals[kRowsAtOnce];
   for (std::int64_t k = 0; k < kRowsAtOnce; ++k) {
     const std::uint8_t* row = x + k * stride;
-    totals[k] = sums(rest == 0 ? piece_at<Register>(row + kLast) : load_rest<Register>(row + kLast, rest, end));
+    const Register last = rest == 0 ? piece_at<Register>(row + kLast) : load_rest<Register>(row + kLast, rest, end);
+    totals[k] = Sum::template add<kSigned>(Register{}, last);
     for (std::int64_t i = 0; i < kLast; i += kSize)
-      totals[k] = add_qwords(totals[k], sums(piece_at<Register>(row + i)));
+      totals[k] = Sum::template add<kSigned>(totals[k], piece_at<Register>(row + i));
   }
-  return horizontal_short_sums(totals);
+  return Sum::across_short(totals);
 }
 
 /// kRowsAtOnce rows of any length, modulo 2^32.
@@ -54,7 +56,7 @@ template <bool kSigned>
 inline Totals long_row_sums(const std::uint8_t* x, std::int64_t stride, std::int64_t n, const std::uint8_t* end) {
   Bytes totals[kRowsAtOnce];
   for (std::int64_t k = 0; k < kRowsAtOnce; ++k) totals[k] = row_sum<kSigned>(x + k * stride, n, end);
-  return n <= kShortRow ? horizontal_short_sums(totals) : horizontal_sums(totals);
+  return n <= kShortRow ? Summing<kSigned>::across_short(totals) : Summing<kSigned>::across(totals);
 }
 
 /// Whole groups of kRowsAtOnce rows: sums = their sums, `more`, and what they were where `accumulate`.
@@ -95,7 +97,7 @@ void sum_grouped_rows(const std::uint8_t* x, std::int64_t rows, std::int64_t str
 /// What flipping adds to a row that zeros fill up to whole registers of `size` bytes.
 template <bool kSigned>
 inline std::int32_t excess(std::int64_t n, std::int64_t size) {
-  return kSigned ? wrap((n + size - 1) / size * size * 128) : 0;
+  return kSigned && Summing<kSigned>::kFlipsSigned ? wrap((n + size - 1) / size * size * 128) : 0;
 }
 
 /// Rows of up to 8 bytes that follow one another: 2 or 4 in each 128-bit lane, filled up with zeros to 8 or 4 bytes
@@ -136,7 +138,7 @@ void sum_rows(const void* in, std::int64_t rows, std::int64_t stride, std::int64
   for (std::int64_t i = 0; i < kRowsAtOnce; ++i)
     rest[i] = row + i < rows ? row_sum<kSigned>(x + (row + i) * stride, n, end) : zero();
   std::int32_t totals[kRowsAtOnce];
-  store_totals(totals, add_totals(horizontal_sums(rest), spread_total(-excess<kSigned>(n, kBytes))));
+  store_totals(totals, add_totals(Summing<kSigned>::across(rest), spread_total(-excess<kSigned>(n, kBytes))));
   for (std::int64_t i = 0; row + i < rows; ++i)
     sums[row + i] = accumulate ? wrap(std::int64_t{sums[row + i]} + totals[i]) : totals[i];
 }

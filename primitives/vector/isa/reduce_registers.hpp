@@ -1,6 +1,8 @@
 // What sums of bytes need of a register.
 #pragma once
 
+#include <type_traits>
+
 #include "primitives/vector/isa/bytes.hpp"
 #include "primitives/vector/isa/lanes.hpp"
 
@@ -58,34 +60,83 @@ inline Totals across_lanes(Bytes low, Bytes high) {
   const __m512i order = _mm512_setr_epi64(0, 1, 4, 5, 0, 0, 0, 0);
   return _mm512_castsi512_si256(_mm512_permutexvar_epi64(order, total));
 }
-/// The sums of the 64-bit lanes of each row, modulo 2^32.
-inline Totals horizontal_sums(const Bytes* rows) {
-  const auto pair = [](Bytes a, Bytes b) { return _mm512_mask_blend_epi32(0xAAAA, a, _mm512_slli_epi64(b, 32)); };
-  const auto four = [=](const Bytes* row) {
-    const Bytes a = pair(row[0], row[1]);
-    const Bytes b = pair(row[2], row[3]);
-    return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-  };
-  return across_lanes(four(rows), four(rows + 4));
-}
-/// The same of lanes below 2^15.
-inline Totals horizontal_short_sums(const Bytes* rows) {
-  const auto four = [](const Bytes* row) {
-    const Bytes words = _mm512_packus_epi32(_mm512_packus_epi32(row[0], row[1]), _mm512_packus_epi32(row[2], row[3]));
-    return _mm512_madd_epi16(words, _mm512_set1_epi16(1));
-  };
-  return across_lanes(four(rows), four(rows + 4));
-}
-
-inline Totals horizontal_short_sums(const Half* rows) {
-  const auto four = [](const Half* row) {
-    const Half words = _mm256_packus_epi32(_mm256_packus_epi32(row[0], row[1]), _mm256_packus_epi32(row[2], row[3]));
-    return _mm256_madd_epi16(words, _mm256_set1_epi16(1));
-  };
-  const Half low = four(rows);
-  const Half high = four(rows + 4);
+inline Totals across_lanes(Half low, Half high) {
   return add_totals(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
 }
+
+inline Bytes packed(Bytes a, Bytes b) { return _mm512_packs_epi32(a, b); }
+inline Half packed(Half a, Half b) { return _mm256_packs_epi32(a, b); }
+inline Bytes sums_of_pairs(Bytes words) { return _mm512_madd_epi16(words, _mm512_set1_epi16(1)); }
+inline Half sums_of_pairs(Half words) { return _mm256_madd_epi16(words, _mm256_set1_epi16(1)); }
+
+/// How the bytes of a row are summed in a register: eight of them in each 64-bit lane.
+struct EightInLane {
+  static constexpr bool kFlipsSigned = true;
+  template <bool kSigned, class Register>
+  static Register add(Register totals, Register bytes) {
+    return add_qwords(totals, sums_of_eight(kSigned ? flipped(bytes) : bytes));
+  }
+  static Bytes join(Bytes a, Bytes b) { return add_qwords(a, b); }
+
+  /// The sums of the lanes of each row, modulo 2^32.
+  static Totals across(const Bytes* rows) {
+    const auto pair = [](Bytes a, Bytes b) { return _mm512_mask_blend_epi32(0xAAAA, a, _mm512_slli_epi64(b, 32)); };
+    const auto four = [=](const Bytes* row) {
+      const Bytes a = pair(row[0], row[1]);
+      const Bytes b = pair(row[2], row[3]);
+      return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    };
+    return across_lanes(four(rows), four(rows + 4));
+  }
+  /// The same of lanes below 2^15.
+  template <class Register>
+  static Totals across_short(const Register* rows) {
+    const auto four = [](const Register* row) {
+      return sums_of_pairs(packed(packed(row[0], row[1]), packed(row[2], row[3])));
+    };
+    return across_lanes(four(rows), four(rows + 4));
+  }
+};
+
+#ifdef __AVX512VNNI__
+/// Four of them in each 32-bit lane, with their signs: one instruction a register, but one more for each row.
+struct FourInLane {
+  static constexpr bool kFlipsSigned = false;
+  template <bool>
+  static Bytes add(Bytes totals, Bytes bytes) {
+    return _mm512_dpbusd_epi32(totals, _mm512_set1_epi8(1), bytes);
+  }
+  template <bool>
+  static Half add(Half totals, Half bytes) {
+    return _mm256_dpbusd_epi32(totals, _mm256_set1_epi8(1), bytes);
+  }
+  static Bytes join(Bytes a, Bytes b) { return _mm512_add_epi32(a, b); }
+
+  static Totals across(const Bytes* rows) {
+    const auto pair = [](Bytes a, Bytes b) {
+      return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    };
+    const auto four = [=](const Bytes* row) {
+      const Bytes a = pair(row[0], row[1]);
+      const Bytes b = pair(row[2], row[3]);
+      return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    };
+    return across_lanes(four(rows), four(rows + 4));
+  }
+  /// Of lanes whose magnitude is below 2^14.
+  template <class Register>
+  static Totals across_short(const Register* rows) {
+    const auto pair = [](Register a, Register b) { return sums_of_pairs(packed(a, b)); };
+    const auto four = [=](const Register* row) { return pair(pair(row[0], row[1]), pair(row[2], row[3])); };
+    return across_lanes(four(rows), four(rows + 4));
+  }
+};
+template <bool kSigned>
+using Summing = std::conditional_t<kSigned, FourInLane, EightInLane>;
+#else
+template <bool>
+using Summing = EightInLane;
+#endif
 
 /// In each 128-bit lane the 16 bytes from p + lane * step on.
 inline Bytes load_lanes(const std::uint8_t* p, std::int64_t step) {
@@ -155,16 +206,28 @@ inline Totals add_totals(Totals a, Totals b) { return _mm_add_epi32(a, b); }
 inline Totals spread_total(std::int32_t a) { return _mm_set1_epi32(a); }
 
 inline Totals across_lanes(Bytes a) { return _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)); }
-inline Totals horizontal_sums(const Bytes* rows) {
-  const auto pair = [](Bytes a, Bytes b) { return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA); };
-  const Bytes a = pair(rows[0], rows[1]);
-  const Bytes b = pair(rows[2], rows[3]);
-  return across_lanes(_mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)));
-}
-inline Totals horizontal_short_sums(const Bytes* rows) {
-  const Bytes words = _mm256_packus_epi32(_mm256_packus_epi32(rows[0], rows[1]), _mm256_packus_epi32(rows[2], rows[3]));
-  return across_lanes(_mm256_madd_epi16(words, _mm256_set1_epi16(1)));
-}
+
+struct EightInLane {
+  static constexpr bool kFlipsSigned = true;
+  template <bool kSigned>
+  static Bytes add(Bytes totals, Bytes bytes) {
+    return add_qwords(totals, sums_of_eight(kSigned ? flipped(bytes) : bytes));
+  }
+  static Bytes join(Bytes a, Bytes b) { return add_qwords(a, b); }
+  static Totals across(const Bytes* rows) {
+    const auto pair = [](Bytes a, Bytes b) { return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA); };
+    const Bytes a = pair(rows[0], rows[1]);
+    const Bytes b = pair(rows[2], rows[3]);
+    return across_lanes(_mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)));
+  }
+  static Totals across_short(const Bytes* rows) {
+    const Bytes words =
+        _mm256_packus_epi32(_mm256_packus_epi32(rows[0], rows[1]), _mm256_packus_epi32(rows[2], rows[3]));
+    return across_lanes(_mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+  }
+};
+template <bool>
+using Summing = EightInLane;
 
 inline Bytes load_lanes(const std::uint8_t* p, std::int64_t step) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(piece_at<__m128i>(p)), piece_at<__m128i>(p + step), 1);
