@@ -303,30 +303,41 @@ inline void divided_means(const std::int32_t* __restrict sums, std::size_t n, co
 // the same integer, unless the mean is as close to a tie: then it is divided.
 constexpr float kFarthest = 256;
 constexpr float kClose = 0x1.1p-14F;
-constexpr float kFarFromTies = (0.5F - kClose) * (0.5F - kClose);
+constexpr float kFarFromTies = 0.5F - kClose;
+constexpr float kSmallRatio = 0.25F;  // times a 32-bit sum leaves room for a zero point in 32 bits
 
-template <class T>
-void mean(const std::int32_t* sums, std::size_t n, const MeanParameters& parameters, void* reduced) {
-  T* y = static_cast<T*>(reduced);
-  const auto ratio = static_cast<float>(parameters.scale / parameters.divisor);
-  if (!(std::abs(ratio) <= std::numeric_limits<float>::max())) return divided_means(sums, n, parameters, y);
+/// Whole groups of registers; how many means that makes.
+template <class T, bool kIsBounded>
+inline std::size_t multiplied_means(const std::int32_t* sums, std::size_t n, const MeanParameters& parameters,
+                                    float ratio, T* y) {
   const Ints minus_shift = spread(static_cast<std::int32_t>(-parameters.shift));
   const Ints zero_point = spread(parameters.zero_point);
   std::size_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-    Floats farthest = spread(0.0F);  // of the squared distances from the nearest integers
+    Floats farthest = spread(0.0F);  // from the nearest integers
     const auto level = [&](std::size_t k) {
-      const Floats value = mul(to_float(add(load(sums + i + k * kLanes), minus_shift)), spread(ratio));
-      const Floats bounded = min(max(value, spread(-kFarthest)), spread(kFarthest));
-      const Ints nearest = round(bounded);
-      const Floats distance = bounded - to_float(nearest);
-      farthest = max(distance * distance, farthest);
+      Floats value = mul(to_float(add(load(sums + i + k * kLanes), minus_shift)), spread(ratio));
+      if (!kIsBounded) value = min(max(value, spread(-kFarthest)), spread(kFarthest));
+      const Ints nearest = round(value);
+      farthest = greater_magnitude(value - to_float(nearest), farthest);
       return add(nearest, zero_point);
     };
     store_saturated(y + i, level(0), level(1), level(2), level(3));
     if (any_above(farthest, kFarFromTies)) divided_means(sums + i, 4 * kLanes, parameters, y + i);
   }
-  divided_means(sums + i, n - i, parameters, y + i);
+  return i;
+}
+
+template <class T>
+void mean(const std::int32_t* sums, std::size_t n, const MeanParameters& parameters, void* reduced) {
+  T* y = static_cast<T*>(reduced);
+  const auto ratio = static_cast<float>(parameters.scale / parameters.divisor);
+  std::size_t done = 0;
+  if (std::abs(ratio) <= kSmallRatio)
+    done = multiplied_means<T, true>(sums, n, parameters, ratio, y);
+  else if (std::abs(ratio) <= std::numeric_limits<float>::max())
+    done = multiplied_means<T, false>(sums, n, parameters, ratio, y);
+  divided_means(sums + done, n - done, parameters, y + done);
 }
 
 }  // namespace

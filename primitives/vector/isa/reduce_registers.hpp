@@ -174,6 +174,8 @@ inline void in_order(Bytes even, Bytes odd, const Function& function) {
 inline Bytes add_dwords(Bytes a, Bytes b) { return _mm512_add_epi32(a, b); }
 inline Bytes spread_dword(std::int32_t a) { return _mm512_set1_epi32(a); }
 
+/// The greater of two magnitudes.
+inline Floats greater_magnitude(Floats a, Floats b) { return _mm512_range_ps(a, b, 0x0B); }
 /// Whether a lane is.
 inline bool any_above(Floats a, float bound) { return _mm512_cmp_ps_mask(a, spread(bound), _CMP_GT_OQ) != 0; }
 
@@ -257,6 +259,10 @@ inline void in_order(Bytes even, Bytes odd, const Function& function) {
 }
 inline Bytes add_dwords(Bytes a, Bytes b) { return _mm256_add_epi32(a, b); }
 inline Bytes spread_dword(std::int32_t a) { return _mm256_set1_epi32(a); }
+inline Floats greater_magnitude(Floats a, Floats b) {
+  const Floats sign = spread(-0.0F);
+  return max(_mm256_andnot_ps(sign, a), _mm256_andnot_ps(sign, b));
+}
 inline bool any_above(Floats a, float bound) {
   return _mm256_movemask_ps(_mm256_cmp_ps(a, spread(bound), _CMP_GT_OQ)) != 0;
 }
