@@ -70,8 +70,8 @@ struct InnerProductState::Run {
   const Layouts& layouts;
 };
 
-/// Parts of C, computed in two phases: rows of A are quantized, then tiles of C are computed. Where parts share rows they
-/// are work for a Crew, which waits between the phases for less than a second fork would take.
+/// Parts of C, computed in two phases: rows of A are quantized, then tiles of C are computed. Where parts share rows
+/// they are work for a Crew, which waits between the phases for less than a second fork would take.
 struct InnerProductState::Parts {
   const InnerProductState& state;
   const Run& run;
