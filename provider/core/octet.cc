@@ -1,26 +1,14 @@
 // The public C++ classes, thin over provider/core.
 #include <octet/version.h>
-#include <new>
 #include <octet/octet.hpp>
 
+#include "provider/core/guarded.hpp"
 #include "provider/core/operator_state.hpp"
 #include "provider/core/parallel.hpp"
 
 namespace octet {
-namespace {
 
-/// function(); memory that is exhausted is an Error as any other.
-template <class Function>
-auto guarded(const Function& function) {
-  try {
-    return function();
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::out_of_memory, "out of memory");
-  }
-}
-
-}  // namespace
-
+using core::guarded;
 Operator::Operator(const Node& node, const Options& options)
     : state_(guarded([&] { return std::make_unique<core::OperatorState>(node, options); })) {}
 Operator::~Operator() = default;

@@ -76,7 +76,11 @@ void InnerProductState::check() const {
   if (!product_fits(spec_.m, spec_.k) || !product_fits(spec_.k, spec_.n) || !product_fits(spec_.m, spec_.n))
     fail("a matrix would be larger than any memory");
   const auto check_type = [&](const char* name, DataType type, bool fits, const char* expected) {
-    if (!fits) fail(std::string("type of ") + name + " is " + data_type_name(type) + ", expected " + expected);
+    if (fits) return;
+    const std::string given = data_type_name(type);
+    const bool known = type == DataType::undefined || given != data_type_name(DataType::undefined);
+    fail(std::string("type of ") + name + " is " + (known ? given : std::to_string(static_cast<std::int32_t>(type))) +
+         ", expected " + expected);
   };
   check_type("A", options.a_type, is_half_or_float(options.a_type), "float or bfloat16");
   check_type("C", options.c_type, is_half_or_float(options.c_type), "float or bfloat16");
@@ -192,6 +196,7 @@ const char* InnerProductContext::info() {
 }
 
 void InnerProductContext::forward(std::int64_t rows, const void* a, const void* b, void* workspace, void* c) {
+  state_.check_forward(rows, a, b, c);
   if (workspace == nullptr) {
     workspace_.resize(external_bytes());
     workspace = workspace_.data();

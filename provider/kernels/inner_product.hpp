@@ -44,7 +44,9 @@ class InnerProductState {
   /// Bytes of workspace, of any alignment, for a run of up to `rows` rows on `threads` threads.
   std::size_t workspace_bytes(std::int64_t rows, int threads) const;
 
-  /// Throws where parameters or pointers are missing. At most spec().m rows; the workspace is that of rows and
+  /// Throws where parameters or pointers are missing.
+  void check_forward(std::int64_t rows, const void* a, const void* b, const void* c) const;
+  /// Throws as check_forward does. At most spec().m rows; the workspace is that of rows and
   /// call.threads, or null: then it is taken from the free list.
   void forward(std::int64_t rows, const void* a, const void* b, void* workspace, void* c, const Call& call) const;
 
@@ -55,7 +57,6 @@ class InnerProductState {
 
   [[noreturn]] void fail(const std::string& text) const;
   void check() const;
-  void check_forward(std::int64_t rows, const void* a, const void* b, const void* c) const;
   void choose_products();
   std::vector<float> padded_copy(const float* values, std::int64_t count) const;
   void quantize_weight(const void* weight, const float* scale, const QuantizedColumns& columns) const;
@@ -95,7 +96,9 @@ class InnerProductContext {
     state_.set_parameters(weight, scale, bias, parameters);
   }
   std::size_t internal_bytes() const noexcept { return state_.held_bytes() + workspace_.size(); }
-  std::size_t external_bytes() const { return state_.workspace_bytes(spec().m, spec().options.threads); }
+  std::size_t external_bytes() const {
+    return state_.workspace_bytes(spec().m, threads_of(with_own_threads({}, spec().options.threads)));
+  }
   /// Valid until the next call.
   const char* info();
   void forward(std::int64_t rows, const void* a, const void* b, void* workspace, void* c);

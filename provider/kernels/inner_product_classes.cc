@@ -4,9 +4,13 @@
 #include <cstdlib>
 #include <optional>
 
+#include "provider/core/guarded.hpp"
 #include "provider/kernels/inner_product.hpp"
 
 namespace octet {
+
+using core::guarded;
+
 namespace {
 
 std::int64_t extent(std::size_t value) {
@@ -68,9 +72,11 @@ std::int64_t rows_of(const core::InnerProductSpec& spec, const ConstElements& a,
 
 InnerProduct::InnerProduct(std::size_t m, std::size_t n, std::size_t k, const InnerProductOptions& options,
                            const InnerProductParameters& parameters)
-    : state_(std::make_unique<core::InnerProductState>(spec_of(m, n, k, options))) {
-  set_parameters(*state_, parameters);
-}
+    : state_(guarded([&] {
+        auto state = std::make_unique<core::InnerProductState>(spec_of(m, n, k, options));
+        set_parameters(*state, parameters);
+        return state;
+      })) {}
 InnerProduct::~InnerProduct() = default;
 InnerProduct::InnerProduct(InnerProduct&&) noexcept = default;
 InnerProduct& InnerProduct::operator=(InnerProduct&&) noexcept = default;
@@ -84,7 +90,10 @@ void InnerProduct::forward(ConstElements a, ConstElements b, Elements c, const C
   const void* a_data = Argument(*state_, "A").checked(a, options.a_type, rows * k);
   const void* b_data = Argument(*state_, "B").checked(b, options.b_type, options.constant_b ? 0 : k * n);
   void* c_data = Argument(*state_, "C").checked(c, options.c_type, rows * n);
-  state_->forward(rows, a_data, b_data, nullptr, c_data, core::with_own_threads(call, options.threads));
+  guarded([&, rows = rows] {
+    state_->forward(rows, a_data, b_data, nullptr, c_data,
+                    core::with_own_threads(call, state_->spec().options.threads));
+  });
 }
 
 Decision InnerProduct::decision() const { return state_->decision(); }
@@ -112,7 +121,7 @@ void DynamicQuantizedInnerProduct::Init(std::size_t M, std::size_t N, std::size_
     if (context_ && context_->spec() == spec) return;
     context_.reset();
     refusal_.clear();
-    context_ = std::make_unique<core::InnerProductContext>(spec);
+    context_ = guarded([&] { return std::make_unique<core::InnerProductContext>(spec); });
   } catch (const std::exception& error) {
     refusal_ = error.what();
   }
@@ -131,11 +140,11 @@ const char* DynamicQuantizedInnerProduct::Info() const { return context_ ? conte
 
 void DynamicQuantizedInnerProduct::SetParams(const void* weight, const float* scale, const float* bias,
                                              const float* params) {
-  context().set_parameters(weight, scale, bias, params);
+  guarded([&] { context().set_parameters(weight, scale, bias, params); });
 }
 
 void DynamicQuantizedInnerProduct::Forward(const void* A, const void* B, void* buf, void* C) {
-  context().forward(context().spec().m, A, B, buf, C);
+  guarded([&] { context().forward(context().spec().m, A, B, buf, C); });
 }
 
 void DynamicQuantizedInnerProduct::Clear() noexcept {

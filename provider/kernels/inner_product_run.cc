@@ -41,7 +41,7 @@ struct InnerProductState::Layouts {
 
   Layouts(const InnerProductState& state, std::int64_t rows, int threads) {
     const InnerProductSpec& spec = state.spec_;
-    const auto parts = static_cast<std::size_t>(threads);
+    const std::size_t parts = std::min<std::size_t>(static_cast<std::size_t>(threads), Crew<Parts>::kMostParts);
     const std::int64_t sums = std::min(state.row_block_, rows) * state.column_block_;
     Layout tile;
     acc = tile.add(bytes_of(sums, sizeof(std::int32_t)));

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <octet/inner_product.hpp>
+
 #include "provider/core/parallel.hpp"
 #include "provider/core/plan_cache.hpp"
 #include "test/reference/reference.hpp"
@@ -199,6 +201,31 @@ TEST(PlanCache, BuildsOnceForManyThreads) {
   EXPECT_EQ(cache.counters().misses, 1U);
   EXPECT_EQ(cache.counters().hits, 7U);
   EXPECT_EQ(cache.counters().evictions, 0U);
+}
+
+// Few rows, which threads share, and many, of which each takes some.
+TEST(LentThreads, ShareAnInnerProduct) {
+  constexpr std::size_t kN = 300, kK = 200;
+  const std::vector<float> b(kN * kK, 0.5F);
+  for (const bool constant : {true, false})
+    for (const std::size_t m : {std::size_t{3}, std::size_t{100}}) {
+      InnerProductOptions options;
+      options.constant_b = constant;
+      const InnerProduct product(m, kN, kK, options, {constant ? ConstElements(b) : ConstElements(), {}, {}, {}});
+      std::vector<float> a(m * kK), alone(m * kN);
+      for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 17) - 8;
+      const auto forward = [&](std::vector<float>& c, const Call& call) {
+        product.forward(a, constant ? ConstElements() : ConstElements(b), c, call);
+      };
+      forward(alone, {});
+      on_threads(2, [&](int) {
+        std::vector<float> c(m * kN);
+        for (int i = 0; i < 20; ++i) {
+          forward(c, lend_threads(3));
+          EXPECT_EQ(c, alone);
+        }
+      });
+    }
 }
 
 TEST(PlanCache, IsBoundedAndDropsTheLeastRecentlyUsed) {

@@ -176,7 +176,8 @@ TEST(InnerProduct, ThreadsAndBatchMatesChangeNothing) {
       for (const std::int64_t rows : {1, 5, 17, 100}) {
         Bytes first = expected;
         first.resize(static_cast<std::size_t>(rows * n) * sizeof(float));
-        EXPECT_EQ(run(product, given, rows), first) << rows << " rows";
+        for (const int threads : {0, 3, 12})  // blocks of columns, bands of rows, and both
+          EXPECT_EQ(run(product, given, rows, lend_threads(threads)), first) << rows << " rows, " << threads;
       }
       InnerProductCase threaded = given;
       threaded.options.threads = 2;

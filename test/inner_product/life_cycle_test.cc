@@ -267,14 +267,43 @@ TEST(LifeCycle, WrongUseIsAnError) {
   expect([&] { product.SetParams(x, nullptr, x, x); }, "scale is null");
   expect([&] { product.SetParams(x, x, x, nullptr); }, "swish");
   expect([&] { product.Forward(x, nullptr, nullptr, x); }, "no parameters are set");
+  EXPECT_EQ(product.InternalBufferSize(), 0U) << "wrong use changes nothing";
   product.SetParams(x, x, nullptr, x);
   expect([&] { product.Forward(nullptr, nullptr, nullptr, x); }, "A is null");
   expect([&] { product.Forward(x, nullptr, nullptr, nullptr); }, "C is null");
   product.Init(2, 3, 4, f, f, f, false, false, Activation::identity, false);
   expect([&] { product.Forward(x, nullptr, nullptr, x); }, "B is not constant, but null");
+  product.Init(2, 3, 4, f, f, static_cast<DataType>(99), true, false, Activation::identity, false);
+  EXPECT_NE(product.Refusal().find("type of C is 99"), std::string::npos) << product.Refusal();
   product.Clear();
   expect([&] { product.Forward(x, nullptr, nullptr, x); }, "Init() comes first");
 }
+
+#ifndef __SANITIZE_ADDRESS__  // which ends the process where memory is asked for in vain
+TEST(LifeCycle, MemoryThatIsNotThereIsAnError) {
+  constexpr std::size_t kMany = std::size_t{1} << 40;
+  const DataType f = DataType::float32;
+  const auto expect = [](const std::function<void()>& function, ErrorCode code) {
+    try {
+      function();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+    }
+  };
+  float x[64] = {};
+  InnerProductOptions options = options_of(f, f, f, false);
+  options.bias = true;
+  expect([&] { InnerProduct(1, kMany, 1, options); }, ErrorCode::out_of_memory);
+  DynamicQuantizedInnerProduct product;
+  product.Init(1, 64, kMany, f, f, f, true, false, Activation::identity, false);
+  expect([&] { product.SetParams(x, nullptr, nullptr, nullptr); }, ErrorCode::out_of_memory);
+  product.Init(kMany, 4, 4096, f, f, f, true, false, Activation::identity, false);
+  expect([&] { product.Forward(x, nullptr, nullptr, x); }, ErrorCode::invalid_argument);  // it has no parameters
+  product.Init(1, kMany, 1, f, f, f, false, true, Activation::identity, false);
+  EXPECT_NE(product.Refusal().find("out of memory"), std::string::npos) << product.Refusal();
+}
+#endif
 
 }  // namespace
 }  // namespace octet::test
