@@ -11,6 +11,7 @@
 
 #include <octet/inner_product.hpp>
 
+#include "provider/core/crew.hpp"
 #include "provider/core/parallel.hpp"
 #include "provider/core/plan_cache.hpp"
 #include "test/reference/reference.hpp"
@@ -226,6 +227,49 @@ TEST(LentThreads, ShareAnInnerProduct) {
         }
       });
     }
+}
+
+struct PhasedWork {
+  static constexpr int kPhases = 50;
+  static constexpr std::uint32_t kParts = 3;
+
+  int phase = 0;
+  int failing_phase = -1;
+  std::atomic<int> runs[kPhases][kParts] = {};
+
+  void run_part(std::uint32_t part) {
+    ++runs[phase][part];
+    if (phase == failing_phase && part == 1) throw std::runtime_error("a part fails");
+  }
+  bool advance() { return ++phase < kPhases; }
+};
+
+TEST(Crew, RunsEachPartOfEachPhaseOnceWhoeverJoins) {
+  for (const int threads : {1, 2, 3, 7}) {
+    PhasedWork work;
+    core::Crew<PhasedWork> crew(work, PhasedWork::kParts);
+    on_threads(threads, [&](int t) { crew.join(static_cast<std::uint32_t>(t)); });
+    for (const auto& phase : work.runs)
+      for (const std::atomic<int>& runs : phase) EXPECT_EQ(runs, 1) << threads << " threads";
+  }
+}
+
+TEST(Crew, APartThatFailsEndsTheWorkOfAll) {
+  for (const int threads : {1, 2, 3, 7}) {
+    PhasedWork work;
+    work.failing_phase = 20;
+    core::Crew<PhasedWork> crew(work, PhasedWork::kParts);
+    std::atomic<int> errors{0};
+    on_threads(threads, [&](int t) {
+      try {
+        crew.join(static_cast<std::uint32_t>(t));
+      } catch (const std::runtime_error&) {
+        ++errors;
+      }
+    });
+    EXPECT_EQ(errors, 1) << threads << " threads";
+    EXPECT_EQ(work.phase, 20);
+  }
 }
 
 TEST(PlanCache, IsBoundedAndDropsTheLeastRecentlyUsed) {
