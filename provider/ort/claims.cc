@@ -40,6 +40,16 @@ bool is_supported(const Step& step, Session& session) {
   }
 }
 
+/// "taken together: QLinearAdd 'sum', QLinearSigmoid 'act'"
+void trace_group(const Graph& graph, const Group& group, Session& session) {
+  std::string line;
+  for (const int i : group.nodes) {
+    const GraphNode& node = graph.nodes[i];
+    line += (line.empty() ? "taken together: " : ", ") + node.op_type + " '" + graph.label(node) + "'";
+  }
+  session.trace(line);
+}
+
 }  // namespace
 
 Claims claim_nodes(const Graph& graph, const HasKernel& has_kernel, Session& session) {
@@ -51,6 +61,8 @@ Claims claim_nodes(const Graph& graph, const HasKernel& has_kernel, Session& ses
     claims.groups = match_products(graph, supports, session.settings().operators.rowwise, partition);
     for (const auto match : {match_byte_functions, match_tails})
       for (Group& group : match(graph, supports, partition)) claims.groups.push_back(std::move(group));
+    if (session.settings().trace_claims)
+      for (const Group& group : claims.groups) trace_group(graph, group, session);
   }
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const GraphNode& node = graph.nodes[i];

@@ -23,7 +23,8 @@ inline constexpr OptionDef kOptions[] = {
      "file to which the session writes what ran, as JSON, when it ends, in the place of an earlier one; `%p` in its "
      "name is the process's number"},
     {"verbose", "none",
-     "`dispatch`: writes which backend runs each node, and what was left to onnxruntime and why, to stderr"},
+     "`dispatch`: writes which backend runs each node, which nodes run together, and what was left to onnxruntime and "
+     "why, to stderr"},
     {"warmup", "",
      "shapes to make plans for when the session is made, beside fixed ones, as values of the model's symbolic "
      "dimensions: `batch=1,sequence=128;batch=8,sequence=32`; a name that the model does not have is an error, by "

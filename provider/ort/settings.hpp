@@ -22,7 +22,7 @@ struct Warmup {
 struct Settings {
   int threads = 0;            ///< at most so many of the session's threads for one node; 0: all
   Options operators;          ///< backend, accuracy, lstm_quantization, rowwise; also for fused groups
-  bool trace_claims = false;  ///< verbose=dispatch: to stderr, which nodes are not taken and why,
+  bool trace_claims = false;  ///< verbose=dispatch: to stderr, which nodes are not taken and why, which run together,
   bool trace_plans = false;   ///< and what runs those that are (the core does that for OCTET_VERBOSE=dispatch)
   double min_coverage = 0;    ///< least share of the model's quantized nodes that must run here, else no session
   bool spinning = true;       ///< ONNX Runtime's own "session.intra_op.allow_spinning"

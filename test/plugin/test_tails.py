@@ -76,6 +76,14 @@ def test_one_group(head: Head, tail: str, dtype: type, tmp_path: Path) -> None:
         assert_same_bits(run.outputs, apart[:1])
 
 
+def test_trace_names_the_nodes_of_a_group(capfd: pytest.CaptureFixture[str]) -> None:
+    model = model_of(add, "QLinearSigmoid", np.uint8)
+    octet_session(model, {"verbose": "dispatch"})
+    members = ", ".join(f"{node.op_type} '{node.name}'" for node in model.graph.node)
+    assert all(node.name for node in model.graph.node)
+    assert f"octet: taken together: {members}\n" in capfd.readouterr().err
+
+
 def test_a_wanted_result_stays(tmp_path: Path) -> None:
     model = model_of(add, "QLinearSigmoid", np.uint8, keep_all=True)
     run = run_profiled(model, feeds_for(model, np.uint8, 3), tmp_path)
