@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <octet/inner_product.hpp>
 #include <octet/octet.hpp>
 #include <set>
 #include <thread>
@@ -34,25 +35,52 @@ void keep_most(void* most, std::size_t count, Call::Task task, void* argument) {
 
 // The caller's number of threads bounds those that work at the same time (octet::Call).
 TEST(MatMul, IsCutIntoNoMorePartsThanThreads) {
-  const Operator product(product_node());
-  std::size_t most_of_all = 0;
+  std::size_t most_of_all[2] = {};
   for (const std::int64_t batch : {1, 2, 3, 5, 7})
     for (const std::int64_t m : {1, 31, 33, 100, 200})
-      for (const std::int64_t n : {1, 64, 65, 192, 300}) {
-        const Dims a_dims{batch, m, 16}, b_dims{batch, 16, n}, y_dims{batch, m, n};
-        const std::vector<std::uint8_t> a(static_cast<std::size_t>(batch * m * 16), 1);
-        const std::vector<std::int8_t> b(static_cast<std::size_t>(batch * 16 * n), 1);
-        std::vector<std::int32_t> y(static_cast<std::size_t>(batch * m * n));
+      for (const std::int64_t n : {1, 64, 65, 192, 300})
+        for (const bool constant : {false, true}) {
+          const Dims a_dims{batch, m, 16}, b_dims{batch, 16, n}, y_dims{batch, m, n};
+          const std::vector<std::uint8_t> a(static_cast<std::size_t>(batch * m * 16), 1);
+          const std::vector<std::int8_t> b(static_cast<std::size_t>(batch * 16 * n), 1);
+          std::vector<std::int32_t> y(static_cast<std::size_t>(batch * m * n));
+          Node node = product_node();
+          if (constant) node.inputs[1] = {DataType::int8, b_dims, b.data()};
+          const Operator product(node);
+          for (std::int32_t threads = 1; threads <= 8; ++threads) {
+            std::size_t most = 0;
+            const Call call{keep_most, &most, threads, 0};
+            product.run({{a.data(), DataType::uint8, a_dims}, {b.data(), DataType::int8, b_dims}},
+                        {{y.data(), DataType::int32, y_dims}}, call);
+            EXPECT_LE(most, static_cast<std::size_t>(threads)) << batch << " of " << m << " x " << n;
+            EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](std::int32_t sum) { return sum == 16; }));
+            most_of_all[constant] = std::max(most_of_all[constant], most);
+          }
+        }
+  EXPECT_EQ(most_of_all[false], 8U);
+  EXPECT_EQ(most_of_all[true], 8U);
+}
+
+TEST(InnerProduct, IsCutIntoNoMorePartsThanThreads) {
+  std::size_t most_of_all[2] = {};
+  for (const std::size_t m : {1, 31, 33, 100, 200})
+    for (const std::size_t n : {1, 64, 65, 192, 300})
+      for (const bool constant : {false, true}) {
+        const std::vector<float> a(m * 16, 1.0F), b(16 * n, 1.0F);
+        std::vector<float> c(m * n);
+        InnerProductOptions options;
+        options.constant_b = constant;
+        const InnerProduct product(m, n, 16, options, {constant ? ConstElements(b) : ConstElements(), {}, {}, {}});
         for (std::int32_t threads = 1; threads <= 8; ++threads) {
           std::size_t most = 0;
-          const Call call{keep_most, &most, threads, 0};
-          product.run({{a.data(), DataType::uint8, a_dims}, {b.data(), DataType::int8, b_dims}},
-                      {{y.data(), DataType::int32, y_dims}}, call);
-          EXPECT_LE(most, static_cast<std::size_t>(threads)) << batch << " of " << m << " x " << n;
-          most_of_all = std::max(most_of_all, most);
+          product.forward(a, constant ? ConstElements() : ConstElements(b), c, {keep_most, &most, threads, 0});
+          EXPECT_LE(most, static_cast<std::size_t>(threads)) << m << " x " << n;
+          EXPECT_TRUE(std::all_of(c.begin(), c.end(), [&](float value) { return value == c[0]; }));
+          most_of_all[constant] = std::max(most_of_all[constant], most);
         }
       }
-  EXPECT_EQ(most_of_all, 8U);
+  EXPECT_EQ(most_of_all[false], 8U);
+  EXPECT_EQ(most_of_all[true], 8U);
 }
 
 // Then each product reads its own from memory, for which one thread alone is slow.
