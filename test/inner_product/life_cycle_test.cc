@@ -5,6 +5,7 @@
 #include <functional>
 #include <thread>
 
+#include "provider/kernels/inner_product.hpp"
 #include "test/inner_product/reference.hpp"
 #include "test/kernels/elementwise_support.hpp"
 
@@ -101,6 +102,24 @@ TEST(LifeCycle, TouchesNothingOutsideItsMemory) {
       product.Forward(a.data(), constant ? nullptr : b.data(), buffer.data(), c.data());
       ASSERT_EQ(c.copy(), expected_of(given));
     }
+}
+
+TEST(LifeCycle, ThreadsStayInsideTheReportedBuffer) {
+  const DataType f = DataType::float32, h = DataType::bfloat16;
+  for (const auto& options : {options_of(f, f, f, true), options_of(h, f, f, true), options_of(f, h, f, false)})
+    for (const std::int64_t m : {3, 200})
+      for (const std::int64_t threads : {2, 1024})
+        for (const auto side : {GuardedBytes::Side::front, GuardedBytes::Side::back}) {
+          const InnerProductCase given(m, 300, 500, options, 3);
+          core::InnerProductContext context({given.m, given.n, given.k, given.options});
+          context.set_option("threads", threads);
+          const std::vector<std::uint8_t> a = given.a_bytes(), b = given.b_bytes();
+          context.set_parameters(options.constant_b ? b.data() : nullptr, nullptr, nullptr, nullptr);
+          const GuardedBytes buffer(context.external_bytes(), side);
+          Bytes c(c_bytes(given));
+          context.forward(m, a.data(), b.data(), buffer.data(), c.data());
+          ASSERT_EQ(c, expected_of(given)) << m << " rows, " << threads;
+        }
 }
 
 TEST(LifeCycle, TakesAnyAlignment) {
