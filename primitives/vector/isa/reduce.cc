@@ -11,11 +11,6 @@ namespace {
 
 inline std::int32_t wrap(std::int64_t value) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(value)); }
 
-template <bool kSigned, class Register>
-inline Register unsigned_bytes(Register a) {
-  return kSigned ? flipped(a) : a;
-}
-
 // --- rows ----------------------------------------------------------------------------------------
 
 /// One row, in lanes.
@@ -25,10 +20,10 @@ inline Bytes row_sum(const std::uint8_t* x, std::int64_t n, const std::uint8_t* 
   Bytes totals[4] = {zero(), zero(), zero(), zero()};
   std::int64_t i = 0;
   for (; i + 4 * kBytes <= n; i += 4 * kBytes)
-    for (int k = 0; k < 4; ++k) totals[k] = Sum::template add<kSigned>(totals[k], load_register(x + i + k * kBytes));
+    for (int k = 0; k < 4; ++k) totals[k] = Sum::add(totals[k], load_register(x + i + k * kBytes));
   Bytes total = Sum::join(Sum::join(totals[0], totals[1]), Sum::join(totals[2], totals[3]));
-  for (; i + kBytes <= n; i += kBytes) total = Sum::template add<kSigned>(total, load_register(x + i));
-  return i < n ? Sum::template add<kSigned>(total, load_rest<Bytes>(x + i, n - i, end)) : total;
+  for (; i + kBytes <= n; i += kBytes) total = Sum::add(total, load_register(x + i));
+  return i < n ? Sum::add(total, load_rest<Bytes>(x + i, n - i, end)) : total;
 }
 
 constexpr std::int64_t kShortRow = 16 * kBytes;  // 16 * 8 * 255 < 2^15, 16 * 4 * 128 < 2^14
@@ -44,9 +39,8 @@ inline Totals short_row_sums(const std::uint8_t* x, std::int64_t stride, std::in
   for (std::int64_t k = 0; k < kRowsAtOnce; ++k) {
     const std::uint8_t* row = x + k * stride;
     const Register last = rest == 0 ? piece_at<Register>(row + kLast) : load_rest<Register>(row + kLast, rest, end);
-    totals[k] = Sum::template add<kSigned>(Register{}, last);
-    for (std::int64_t i = 0; i < kLast; i += kSize)
-      totals[k] = Sum::template add<kSigned>(totals[k], piece_at<Register>(row + i));
+    totals[k] = Sum::add(Register{}, last);
+    for (std::int64_t i = 0; i < kLast; i += kSize) totals[k] = Sum::add(totals[k], piece_at<Register>(row + i));
   }
   return Sum::across_short(totals);
 }
@@ -97,7 +91,7 @@ void sum_grouped_rows(const std::uint8_t* x, std::int64_t rows, std::int64_t str
 /// What flipping adds to a row that zeros fill up to whole registers of `size` bytes.
 template <bool kSigned>
 inline std::int32_t excess(std::int64_t n, std::int64_t size) {
-  return kSigned && Summing<kSigned>::kFlipsSigned ? wrap((n + size - 1) / size * size * 128) : 0;
+  return Summing<kSigned>::kFlips ? wrap((n + size - 1) / size * size * 128) : 0;
 }
 
 /// Rows of up to 8 bytes that follow one another: 2 or 4 in each 128-bit lane, filled up with zeros to 8 or 4 bytes

@@ -64,79 +64,22 @@ inline Totals across_lanes(Half low, Half high) {
   return add_totals(_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
 }
 
+/// four(rows): in each 128-bit lane those of four rows.
+template <class Register, class Four>
+inline Totals across_rows(const Register* rows, const Four& four) {
+  return across_lanes(four(rows), four(rows + 4));
+}
+
+/// In each 64-bit lane the low halves of those of a and b.
+inline Bytes low_halves(Bytes a, Bytes b) { return _mm512_mask_blend_epi32(0xAAAA, a, _mm512_slli_epi64(b, 32)); }
+/// In each 128-bit lane the sums of the 64-bit lanes of a, by 32 bits, and those of b.
+inline Bytes sums_of_quarters(Bytes a, Bytes b) {
+  return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
 inline Bytes packed(Bytes a, Bytes b) { return _mm512_packs_epi32(a, b); }
 inline Half packed(Half a, Half b) { return _mm256_packs_epi32(a, b); }
 inline Bytes sums_of_pairs(Bytes words) { return _mm512_madd_epi16(words, _mm512_set1_epi16(1)); }
 inline Half sums_of_pairs(Half words) { return _mm256_madd_epi16(words, _mm256_set1_epi16(1)); }
-
-/// How the bytes of a row are summed in a register: eight of them in each 64-bit lane.
-struct EightInLane {
-  static constexpr bool kFlipsSigned = true;
-  template <bool kSigned, class Register>
-  static Register add(Register totals, Register bytes) {
-    return add_qwords(totals, sums_of_eight(kSigned ? flipped(bytes) : bytes));
-  }
-  static Bytes join(Bytes a, Bytes b) { return add_qwords(a, b); }
-
-  /// The sums of the lanes of each row, modulo 2^32.
-  static Totals across(const Bytes* rows) {
-    const auto pair = [](Bytes a, Bytes b) { return _mm512_mask_blend_epi32(0xAAAA, a, _mm512_slli_epi64(b, 32)); };
-    const auto four = [=](const Bytes* row) {
-      const Bytes a = pair(row[0], row[1]);
-      const Bytes b = pair(row[2], row[3]);
-      return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-    };
-    return across_lanes(four(rows), four(rows + 4));
-  }
-  /// The same of lanes below 2^15.
-  template <class Register>
-  static Totals across_short(const Register* rows) {
-    const auto four = [](const Register* row) {
-      return sums_of_pairs(packed(packed(row[0], row[1]), packed(row[2], row[3])));
-    };
-    return across_lanes(four(rows), four(rows + 4));
-  }
-};
-
-#ifdef __AVX512VNNI__
-/// Four of them in each 32-bit lane, with their signs: one instruction a register, but one more for each row.
-struct FourInLane {
-  static constexpr bool kFlipsSigned = false;
-  template <bool>
-  static Bytes add(Bytes totals, Bytes bytes) {
-    return _mm512_dpbusd_epi32(totals, _mm512_set1_epi8(1), bytes);
-  }
-  template <bool>
-  static Half add(Half totals, Half bytes) {
-    return _mm256_dpbusd_epi32(totals, _mm256_set1_epi8(1), bytes);
-  }
-  static Bytes join(Bytes a, Bytes b) { return _mm512_add_epi32(a, b); }
-
-  static Totals across(const Bytes* rows) {
-    const auto pair = [](Bytes a, Bytes b) {
-      return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-    };
-    const auto four = [=](const Bytes* row) {
-      const Bytes a = pair(row[0], row[1]);
-      const Bytes b = pair(row[2], row[3]);
-      return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
-    };
-    return across_lanes(four(rows), four(rows + 4));
-  }
-  /// Of lanes whose magnitude is below 2^14.
-  template <class Register>
-  static Totals across_short(const Register* rows) {
-    const auto pair = [](Register a, Register b) { return sums_of_pairs(packed(a, b)); };
-    const auto four = [=](const Register* row) { return pair(pair(row[0], row[1]), pair(row[2], row[3])); };
-    return across_lanes(four(rows), four(rows + 4));
-  }
-};
-template <bool kSigned>
-using Summing = std::conditional_t<kSigned, FourInLane, EightInLane>;
-#else
-template <bool>
-using Summing = EightInLane;
-#endif
 
 /// In each 128-bit lane the 16 bytes from p + lane * step on.
 inline Bytes load_lanes(const std::uint8_t* p, std::int64_t step) {
@@ -208,28 +151,17 @@ inline Totals add_totals(Totals a, Totals b) { return _mm_add_epi32(a, b); }
 inline Totals spread_total(std::int32_t a) { return _mm_set1_epi32(a); }
 
 inline Totals across_lanes(Bytes a) { return _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)); }
+template <class Four>
+inline Totals across_rows(const Bytes* rows, const Four& four) {
+  return across_lanes(four(rows));
+}
 
-struct EightInLane {
-  static constexpr bool kFlipsSigned = true;
-  template <bool kSigned>
-  static Bytes add(Bytes totals, Bytes bytes) {
-    return add_qwords(totals, sums_of_eight(kSigned ? flipped(bytes) : bytes));
-  }
-  static Bytes join(Bytes a, Bytes b) { return add_qwords(a, b); }
-  static Totals across(const Bytes* rows) {
-    const auto pair = [](Bytes a, Bytes b) { return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA); };
-    const Bytes a = pair(rows[0], rows[1]);
-    const Bytes b = pair(rows[2], rows[3]);
-    return across_lanes(_mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)));
-  }
-  static Totals across_short(const Bytes* rows) {
-    const Bytes words =
-        _mm256_packus_epi32(_mm256_packus_epi32(rows[0], rows[1]), _mm256_packus_epi32(rows[2], rows[3]));
-    return across_lanes(_mm256_madd_epi16(words, _mm256_set1_epi16(1)));
-  }
-};
-template <bool>
-using Summing = EightInLane;
+inline Bytes low_halves(Bytes a, Bytes b) { return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA); }
+inline Bytes sums_of_quarters(Bytes a, Bytes b) {
+  return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+}
+inline Bytes packed(Bytes a, Bytes b) { return _mm256_packs_epi32(a, b); }
+inline Bytes sums_of_pairs(Bytes words) { return _mm256_madd_epi16(words, _mm256_set1_epi16(1)); }
 
 inline Bytes load_lanes(const std::uint8_t* p, std::int64_t step) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(piece_at<__m128i>(p)), piece_at<__m128i>(p + step), 1);
@@ -267,6 +199,65 @@ inline bool any_above(Floats a, float bound) {
   return _mm256_movemask_ps(_mm256_cmp_ps(a, spread(bound), _CMP_GT_OQ)) != 0;
 }
 
+#endif
+
+template <bool kSigned, class Register>
+inline Register unsigned_bytes(Register a) {
+  return kSigned ? flipped(a) : a;
+}
+
+/// How the bytes of a row are summed in a register: eight of them in each 64-bit lane.
+template <bool kSigned>
+struct EightInLane {
+  static constexpr bool kFlips = kSigned;
+  template <class Register>
+  static Register add(Register totals, Register bytes) {
+    return add_qwords(totals, sums_of_eight(unsigned_bytes<kSigned>(bytes)));
+  }
+  static Bytes join(Bytes a, Bytes b) { return add_qwords(a, b); }
+
+  /// The sums of the lanes of each row, modulo 2^32.
+  static Totals across(const Bytes* rows) {
+    return across_rows(rows, [](const Bytes* row) {
+      return sums_of_quarters(low_halves(row[0], row[1]), low_halves(row[2], row[3]));
+    });
+  }
+  /// The same of lanes below 2^15.
+  template <class Register>
+  static Totals across_short(const Register* rows) {
+    return across_rows(rows, [](const Register* row) {
+      return sums_of_pairs(packed(packed(row[0], row[1]), packed(row[2], row[3])));
+    });
+  }
+};
+
+#ifdef __AVX512VNNI__
+/// Four signed ones in each 32-bit lane: one instruction a register, but more for each row.
+struct FourInLane {
+  static constexpr bool kFlips = false;
+  static Bytes add(Bytes totals, Bytes bytes) { return _mm512_dpbusd_epi32(totals, _mm512_set1_epi8(1), bytes); }
+  static Half add(Half totals, Half bytes) { return _mm256_dpbusd_epi32(totals, _mm256_set1_epi8(1), bytes); }
+  static Bytes join(Bytes a, Bytes b) { return add_dwords(a, b); }
+
+  static Totals across(const Bytes* rows) {
+    const auto pair = [](Bytes a, Bytes b) {
+      return add_dwords(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+    };
+    return across_rows(rows,
+                       [=](const Bytes* row) { return sums_of_quarters(pair(row[0], row[1]), pair(row[2], row[3])); });
+  }
+  /// Of lanes whose magnitude is below 2^14.
+  template <class Register>
+  static Totals across_short(const Register* rows) {
+    const auto pair = [](Register a, Register b) { return sums_of_pairs(packed(a, b)); };
+    return across_rows(rows, [=](const Register* row) { return pair(pair(row[0], row[1]), pair(row[2], row[3])); });
+  }
+};
+template <bool kSigned>
+using Summing = std::conditional_t<kSigned, FourInLane, EightInLane<false>>;
+#else
+template <bool kSigned>
+using Summing = EightInLane<kSigned>;
 #endif
 
 }  // namespace
