@@ -9,6 +9,7 @@
 namespace octet {
 
 using core::guarded;
+
 Operator::Operator(const Node& node, const Options& options)
     : state_(guarded([&] { return std::make_unique<core::OperatorState>(node, options); })) {}
 Operator::~Operator() = default;

@@ -201,7 +201,7 @@ void InnerProductContext::forward(std::int64_t rows, const void* a, const void* 
     workspace_.resize(external_bytes());
     workspace = workspace_.data();
   }
-  state_.forward(rows, a, b, workspace, c, with_own_threads({}, spec().options.threads));
+  state_.forward(rows, a, b, workspace, c, own_threads());
 }
 
 }  // namespace octet::core

@@ -96,14 +96,14 @@ class InnerProductContext {
     state_.set_parameters(weight, scale, bias, parameters);
   }
   std::size_t internal_bytes() const noexcept { return state_.held_bytes() + workspace_.size(); }
-  std::size_t external_bytes() const {
-    return state_.workspace_bytes(spec().m, threads_of(with_own_threads({}, spec().options.threads)));
-  }
+  std::size_t external_bytes() const { return state_.workspace_bytes(spec().m, threads_of(own_threads())); }
   /// Valid until the next call.
   const char* info();
   void forward(std::int64_t rows, const void* a, const void* b, void* workspace, void* c);
 
  private:
+  Call own_threads() const noexcept { return with_own_threads({}, spec().options.threads); }
+
   InnerProductState state_;
   std::vector<std::uint8_t> workspace_;
   std::string info_;

@@ -90,10 +90,8 @@ void InnerProduct::forward(ConstElements a, ConstElements b, Elements c, const C
   const void* a_data = Argument(*state_, "A").checked(a, options.a_type, rows * k);
   const void* b_data = Argument(*state_, "B").checked(b, options.b_type, options.constant_b ? 0 : k * n);
   void* c_data = Argument(*state_, "C").checked(c, options.c_type, rows * n);
-  guarded([&, rows = rows] {
-    state_->forward(rows, a_data, b_data, nullptr, c_data,
-                    core::with_own_threads(call, state_->spec().options.threads));
-  });
+  const Call lent = core::with_own_threads(call, options.threads);
+  guarded([&] { state_->forward(rows, a_data, b_data, nullptr, c_data, lent); });
 }
 
 Decision InnerProduct::decision() const { return state_->decision(); }

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "primitives/vector/kernels.hpp"
-#include "provider/core/cpu.hpp"
 #include "provider/core/crew.hpp"
 #include "provider/core/scratch.hpp"
 #include "provider/kernels/dynamic_quantize.hpp"
@@ -79,7 +78,6 @@ struct InnerProductState::Parts {
   ProductGrid grid;
   bool quantizes = true;
 
-  std::size_t count() const noexcept { return grid.columns * grid.bands; }
   Range band(std::size_t i) const noexcept { return split(run.rows, 1, grid.bands, i % grid.bands); }
 
   /// Part i quantizes a share of the rows of its band.
@@ -138,26 +136,22 @@ void InnerProductState::forward(std::int64_t rows, const void* a, const void* b,
                 layouts};
   Parts parts{*this, run, memory, cut(rows, call)};
   if (parts.grid.columns == 1) {
-    parallel_for(call, parts.count(), [&](std::size_t i) {
+    parallel_for(call, parts.grid.count(), [&](std::size_t i) {
       parts.quantize(i);
       parts.multiply(i);
     });
   } else {
-    Crew<Parts> crew(parts, static_cast<std::uint32_t>(parts.count()));
-    parallel_for(call, parts.count(), [&](std::size_t i) { crew.join(static_cast<std::uint32_t>(i)); });
+    Crew<Parts> crew(parts, static_cast<std::uint32_t>(parts.grid.count()));
+    parallel_for(call, parts.grid.count(), [&](std::size_t i) { crew.join(static_cast<std::uint32_t>(i)); });
   }
 }
 
 ProductGrid InnerProductState::cut(std::int64_t rows, const Call& call) const {
-  constexpr double kNanosecondsPerWeight = 0.05;  // read from memory
   const bool constant = spec_.options.constant_b;
   const double m = static_cast<double>(rows), k = static_cast<double>(spec_.k), n = static_cast<double>(spec_.n);
   const double speed = products_.empty() ? 1 : products_[0]->multiplications_per_nanosecond();
-  double work = m * k * n / speed + m * k * kNanosecondsPerElement;
-  if (!constant)
-    work += k * n * kNanosecondsPerElement;
-  else if (HeldBytes::total() > last_cache_bytes())
-    work += k * n * kNanosecondsPerWeight;
+  const double weights = constant ? reading_nanoseconds(k * n, true) : k * n * kNanosecondsPerElement;
+  const double work = m * k * n / speed + m * k * kNanosecondsPerElement + weights;
   const std::size_t wanted = std::min<std::size_t>(parts_for(call, work), Crew<Parts>::kMostParts);
   return cut_product(wanted, rows, spec_.n, spec_.k, constant);
 }

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "primitives/vector/kernels.hpp"
-#include "provider/core/cpu.hpp"
 #include "provider/kernels/dynamic_quantize.hpp"
 
 namespace octet::core {
@@ -199,12 +198,8 @@ MatMulPlan::Grid MatMulPlan::cut(const Call& call) const {
   const double work = static_cast<double>(shape_.batch) * static_cast<double>(shape_.m) *
                       static_cast<double>(shape_.n) * static_cast<double>(shape_.k);
   const double speed = product_ ? product_->multiplications_per_nanosecond() : 1;
-  // With few rows, reading weights from memory is what takes the time.
-  constexpr double kNanosecondsPerWeight = 0.05;
-  const bool weights_from_memory = !weights_ || HeldBytes::total() > last_cache_bytes();
   const double weights = static_cast<double>(shape_.batch) * static_cast<double>(shape_.n * shape_.k);
-  const std::size_t wanted =
-      parts_for(call, work / speed + (weights_from_memory ? weights * kNanosecondsPerWeight : 0));
+  const std::size_t wanted = parts_for(call, work / speed + reading_nanoseconds(weights, weights_ != nullptr));
   const std::size_t batches = std::clamp<std::size_t>(static_cast<std::size_t>(shape_.batch), 1, wanted);
   return {batches, cut_product(wanted / batches, shape_.m, shape_.n, shape_.k, weights_ != nullptr)};
 }
@@ -228,8 +223,7 @@ void MatMulPlan::run(const Call& call, const TensorView* inputs, const TensorVie
     run.sums_are_final = !has_terms || run.begins_with_terms;
   }
   const Grid grid = cut(call);
-  parallel_for(call, grid.batches * grid.of_matrix.columns * grid.of_matrix.bands,
-               [&](std::size_t i) { run_part(run, part_of(grid, i)); });
+  parallel_for(call, grid.batches * grid.of_matrix.count(), [&](std::size_t i) { run_part(run, part_of(grid, i)); });
 }
 
 void MatMulPlan::run_part(const Operands& run, const Part& part) const {

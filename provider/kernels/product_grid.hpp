@@ -6,13 +6,24 @@
 #include <cstdint>
 
 #include "primitives/vector/matmul_kernels.hpp"
+#include "provider/core/cpu.hpp"
+#include "provider/kernels/packed_weights.hpp"
 
 namespace octet::core {
 
 struct ProductGrid {
   std::size_t bands = 1;    ///< of rows
   std::size_t columns = 1;  ///< in whole blocks
+
+  std::size_t count() const noexcept { return bands * columns; }
 };
+
+/// With few rows, reading weights from memory is what takes the time; packed ones come from caches where they have
+/// room.
+inline double reading_nanoseconds(double weights, bool packed) noexcept {
+  constexpr double kNanosecondsPerWeight = 0.05;
+  return packed && HeldBytes::total() <= last_cache_bytes() ? 0 : weights * kNanosecondsPerWeight;
+}
 
 /// At most `wanted` parts of an m x n output.
 ///
