@@ -242,7 +242,8 @@ OCTET_API octet_status* octet_call_output_dims(const octet_call* call, uint64_t 
 OCTET_API octet_status* octet_call_explain(const octet_call* call, char* buffer, uint64_t* size);
 
 /* Where output `index` goes in this and later runs: type and extents are those of octet_call_infer(), and data leads to
- * `size_bytes` bytes during octet_call_run(), at least what dtype and dims make. Must not overlap an input.
+ * `size_bytes` bytes during octet_call_run(), at least what dtype and dims make. Must not overlap an input,
+ * but may be an input's memory where the operator's documentation allows it.
  * OCTET_TYPE_ABSENT takes it back: then the call keeps memory of its own for the output. */
 OCTET_API octet_status* octet_call_set_output(octet_call* call, uint64_t index, int32_t dtype, const int64_t* dims,
                                               int32_t rank, void* data, uint64_t size_bytes);

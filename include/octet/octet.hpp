@@ -195,7 +195,8 @@ class OCTET_API Operator {
   std::vector<ValueInfo> infer(const std::vector<TensorView>& inputs) const;
 
   /// Computes the outputs. Their dtype and dims must be those that infer() gives; an absent optional output is a
-  /// default-constructed view. Outputs must not overlap inputs.
+  /// default-constructed view. Outputs must not overlap inputs, but for one that is an input's memory where the
+  /// operator's documentation allows it.
   void run(const std::vector<TensorView>& inputs, const std::vector<TensorView>& outputs, const Call& call = {}) const;
   void run(const TensorView* inputs, std::size_t num_inputs, const TensorView* outputs, std::size_t num_outputs,
            const Call& call = {}) const;

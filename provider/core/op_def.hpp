@@ -53,6 +53,9 @@ struct OpDef {
   std::vector<PortDef> outputs;
   std::vector<TypeConstraint> type_constraints;
   Family family = Family::matmul;
+  /// Inputs whose memory the first output may have where it has their extents: each element is read before its place
+  /// is written.
+  std::vector<int> in_place;
   /// Least number of elements of a variadic last input.
   int min_variadic = 1;
   /// Sets the outputs' types and shapes from what is known of the inputs; fails where the inputs contradict the

@@ -33,7 +33,10 @@ OpDef qlinear(const char* name, const char* doc) {
       {"C_scale", "tensor(float)", "Scale of C; 1 element."},
       {"C_zero_point", "T", "Zero point of C; 1 element. Absent: 0.", PO::optional},
   };
-  op.outputs = {{"C", "T", "The result, of the shape that A and B broadcast to."}};
+  op.outputs = {
+      {"C", "T",
+       "The result, of the shape that A and B broadcast to. May be in the memory of an operand of that shape."}};
+  op.in_place = {0, 3};
   op.type_constraints = {{"T", {DataType::uint8, DataType::int8}, "Type of A, B, C and the zero points."}};
   op.infer = infer_qlinear;
   return op;

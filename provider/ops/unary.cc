@@ -24,7 +24,8 @@ OpDef unary(const char* name, const char* doc) {
       {"Y_scale", "tensor(float)", "Scale of Y; 1 element."},
       {"Y_zero_point", "T", "Zero point of Y; 1 element. Absent: 0.", PO::optional},
   };
-  op.outputs = {{"Y", "T", "The result, of X's shape."}};
+  op.outputs = {{"Y", "T", "The result, of X's shape. May be in X's memory."}};
+  op.in_place = {0};
   op.type_constraints = {{"T", {DataType::uint8, DataType::int8}, "Type of X, Y and the zero points."}};
   op.family = Family::unary;
   op.infer = infer_unary;

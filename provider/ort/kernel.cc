@@ -176,6 +176,9 @@ void add_kernel(const core::OpDef& op, OrtKernelRegistry* registry) {
   check(api.KernelDefBuilder_SetSinceVersion(builder.get(), op.since_version, op.since_version));
   check(api.KernelDefBuilder_SetExecutionProvider(builder.get(), kEpName));
   add_type_constraints(op, builder.get());
+  if (const std::vector<int> outputs(op.in_place.size(), 0); !outputs.empty())
+    check(api.KernelDefBuilder_AddInputOutputMutableAliases(builder.get(), op.in_place.data(), outputs.data(),
+                                                            outputs.size()));
   const std::unique_ptr<OrtKernelDef, void (*)(OrtKernelDef*)> def(
       get<OrtKernelDef*>(api.KernelDefBuilder_Build, builder.get()), api.ReleaseKernelDef);
   check(api.KernelRegistry_AddKernel(registry, def.get(), create_kernel, const_cast<core::OpDef*>(&op)));

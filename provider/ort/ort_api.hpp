@@ -171,7 +171,9 @@ struct OrtEpApi {
   UnusedSlot unused_27[2];
   Status (*KernelDefBuilder_AddTypeConstraint)(OrtKernelDefBuilder*, const char*, const OrtDataType* const*,
                                                std::size_t);
-  UnusedSlot unused_30[2];
+  UnusedSlot unused_30;
+  Status (*KernelDefBuilder_AddInputOutputMutableAliases)(OrtKernelDefBuilder*, const int* inputs, const int* outputs,
+                                                          std::size_t);
   Status (*KernelDefBuilder_Build)(OrtKernelDefBuilder*, OrtKernelDef**);
   void (*ReleaseKernelDef)(OrtKernelDef*);
   UnusedSlot unused_34[6];

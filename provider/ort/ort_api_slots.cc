@@ -83,6 +83,7 @@ OCTET_SLOT(OrtEpApi, KernelDefBuilder_SetDomain, 24);
 OCTET_SLOT(OrtEpApi, KernelDefBuilder_SetSinceVersion, 25);
 OCTET_SLOT(OrtEpApi, KernelDefBuilder_SetExecutionProvider, 26);
 OCTET_SLOT(OrtEpApi, KernelDefBuilder_AddTypeConstraint, 29);
+OCTET_SLOT(OrtEpApi, KernelDefBuilder_AddInputOutputMutableAliases, 31);
 OCTET_SLOT(OrtEpApi, KernelDefBuilder_Build, 32);
 OCTET_SLOT(OrtEpApi, ReleaseKernelDef, 33);
 OCTET_SLOT(OrtEpApi, GetTensorDataType, 40);

@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "provider/core/registry.hpp"
 #include "test/reference/reference.hpp"
 #include "test/support/cases.hpp"
 #include "test/support/threads.hpp"
@@ -81,6 +82,8 @@ class CaseTest : public testing::Test {
       const Operator op(node, options);
       check_inference(op);
       for (int threads = 0; threads <= 3; ++threads) run_once(op, threads);
+      if (!with_constants)
+        for (int threads = 0; threads <= 3; ++threads) run_in_place(op, threads);
       run_misaligned(node, options);
       ++tally.computed;
     } catch (const Error& error) {
@@ -108,6 +111,19 @@ class CaseTest : public testing::Test {
     std::vector<Tensor> outputs = dirty_outputs();
     op.run(views(inputs_), views(outputs), lend_threads(threads));
     compare(outputs, ", " + std::to_string(threads) + " lent threads");
+  }
+
+  /// The output in the memory of an input, where the definition allows it and the extents do.
+  void run_in_place(const Operator& op, int threads) {
+    const core::OpDef& def = *core::find_op(case_.domain, case_.op_type, case_.opset_version);
+    for (const int i : def.in_place) {
+      std::vector<Tensor> inputs = inputs_;
+      Tensor& place = inputs[static_cast<std::size_t>(i)];
+      if (place.dims() != case_.outputs[0].dims) continue;
+      op.run(views(inputs), {place.view()}, lend_threads(threads));
+      compare({place},
+              ", in the place of input " + std::to_string(i) + ", " + std::to_string(threads) + " lent threads");
+    }
   }
 
   void run_misaligned(Node node, const Options& options) {
