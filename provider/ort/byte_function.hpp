@@ -1,5 +1,5 @@
-// Element-wise operators that together are a function of one byte: x * sigmoid(x) of a quantized tensor, say. They run
-// as one look-up in the table of its 256 values, which the operators themselves fill when the session is made.
+// A function of bytes (provider/claims/byte_functions.hpp) as a table, which the operators themselves fill when the
+// session is made.
 #pragma once
 
 #include <array>
@@ -9,19 +9,14 @@
 
 #include "provider/core/elementwise_loops.hpp"
 #include "provider/core/operator_state.hpp"
-#include "provider/ort/patterns.hpp"
 #include "provider/ort/program.hpp"
 
 namespace octet::ort {
 
-/// Claims each largest set of untaken QLinearSigmoid, QLinearLeakyRelu, QLinearAdd and QLinearMul nodes, two at least,
-/// that reads one tensor but for constants and of which one result is used elsewhere.
-std::vector<Group> match_byte_functions(const Graph& graph, const Supports& supports, Partition& partition);
-
 class ByteFunction final : public Computation {
  public:
   /// The parameters mean the same as Program's.
-  ByteFunction(std::shared_ptr<Session> session, const std::vector<Step>& steps,
+  ByteFunction(std::shared_ptr<Session> session, const std::vector<claims::Step>& steps,
                const std::vector<std::string>& inputs);
   ~ByteFunction() override;
 
@@ -34,7 +29,7 @@ class ByteFunction final : public Computation {
     Decision decision;
   };
 
-  void fill_table(const std::vector<Step>& steps, const std::string& x);
+  void fill_table(const std::vector<claims::Step>& steps, const std::string& x);
 
   std::shared_ptr<Session> session_;
   std::vector<Operation> operations_;

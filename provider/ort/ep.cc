@@ -60,16 +60,15 @@ std::string first_output(const Graph& group) {
 }
 
 /// Gives the steps the data of every value that is a constant of the graph.
-void set_constants(const Graph& graph, std::vector<Step>& steps) {
-  std::unordered_map<std::string, const GraphValue*> constants;
-  for (const GraphValue& value : graph.values)
-    if (value.is_constant) constants.emplace(value.name, &value);
-  for (Step& step : steps)
+void set_constants(const Graph& graph, std::vector<claims::Step>& steps) {
+  std::unordered_map<std::string, const OrtValueInfo*> constants;
+  for (std::size_t i = 0; i < graph.values.size(); ++i)
+    if (graph.values[i].is_constant) constants.emplace(graph.values[i].name, graph.value_handles[i]);
+  for (claims::Step& step : steps)
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       const auto found = constants.find(step.inputs[i]);
       if (found == constants.end()) continue;
-      step.node.inputs[i] =
-          read_constant(get<const OrtValue*>(ort_api().ValueInfo_GetInitializerValue, found->second->handle));
+      step.node.inputs[i] = read_constant(get<const OrtValue*>(ort_api().ValueInfo_GetInitializerValue, found->second));
     }
 }
 
@@ -133,12 +132,22 @@ Ep::Ep(const OrtSessionOptions* options, const OrtLogger* logger, const OrtKerne
   };
 }
 
+Claims Ep::claim(const Graph& graph, OrtEpGraphSupportInfo* support) {
+  const Settings& settings = session_->settings();
+  claims::Conditions conditions;
+  conditions.operators = settings.operators;
+  conditions.can_fuse = !graph.is_nested || can_fuse_in_nested_graphs();
+  conditions.has_kernel = [&](int node) {
+    const OrtNode* handle = graph.node_handles[node];
+    return get<const OrtKernelDef*>(ep_api().EpGraphSupportInfo_LookUpKernel, support, handle) != nullptr;
+  };
+  if (settings.trace_claims) conditions.trace = [&](const std::string& line) { session_->trace(line); };
+  return claims::claim_nodes(graph, conditions);
+}
+
 void Ep::get_capability(const OrtGraph* graph_handle, OrtEpGraphSupportInfo* support) {
   const Graph graph = read_graph(graph_handle);
-  const auto has_kernel = [&](const GraphNode& node) {
-    return get<const OrtKernelDef*>(ep_api().EpGraphSupportInfo_LookUpKernel, support, node.handle) != nullptr;
-  };
-  const Claims claims = claim_nodes(graph, has_kernel, *session_);
+  const Claims claims = claim(graph, support);
   symbols_.insert(graph.symbols.begin(), graph.symbols.end());
   if (!graph.is_nested) {  // nested graphs come first
     const Coverage covered = coverage(graph, claims);
@@ -150,19 +159,19 @@ void Ep::get_capability(const OrtGraph* graph_handle, OrtEpGraphSupportInfo* sup
   remember(graph, claims);
   for (const Group& group : claims.groups) {
     std::vector<const OrtNode*> nodes;
-    for (const int node : group.nodes) nodes.push_back(graph.nodes[node].handle);
+    for (const int node : group.nodes) nodes.push_back(graph.node_handles[node]);
     const OrtNodeFusionOptions options{kApiLevel, true};  // the operators hold their constants
     check(ep_api().EpGraphSupportInfo_AddNodesToFuse(support, nodes.data(), nodes.size(), &options));
   }
   for (const int node : claims.singles)
-    check(ep_api().EpGraphSupportInfo_AddSingleNode(support, graph.nodes[node].handle));
+    check(ep_api().EpGraphSupportInfo_AddSingleNode(support, graph.node_handles[node]));
 }
 
 Ep::NodeCounts Ep::count(const Graph& graph, const std::vector<int>& nodes) {
   NodeCounts counts;
   for (const int node : nodes) {
     counts.all += 1;
-    counts.quantized += is_quantized(graph.nodes[node].op_type, graph.nodes[node].domain) ? 1 : 0;
+    counts.quantized += claims::is_quantized(graph.nodes[node].op_type, graph.nodes[node].domain) ? 1 : 0;
   }
   return counts;
 }
@@ -177,7 +186,7 @@ Coverage Ep::coverage(const Graph& graph, const Claims& claims) const {
   };
   const auto add_node = [&](const std::string& op_type, const std::string& domain, const std::string& ep_name,
                             const std::string& name) {
-    NodeCounts counts{1, is_quantized(op_type, domain) ? 1 : 0};
+    NodeCounts counts{1, claims::is_quantized(op_type, domain) ? 1 : 0};
     if (const auto compiled = compiled_.find(name); domain == kEpName && compiled != compiled_.end()) {
       counts = compiled->second;
       covered.groups += 1;
@@ -211,7 +220,8 @@ void Ep::refuse(const Graph& graph, OrtEpGraphSupportInfo* support) {
     return candidate.ep_name.empty() && (candidate.domain.empty() || candidate.domain == "com.microsoft");
   });
   if (node == graph.nodes.end()) return;
-  check(ep_api().EpGraphSupportInfo_AddNodesToFuse(support, &node->handle, 1, nullptr));
+  const OrtNode* handle = graph.node_handles[node - graph.nodes.begin()];
+  check(ep_api().EpGraphSupportInfo_AddNodesToFuse(support, &handle, 1, nullptr));
 }
 
 void Ep::remember(const Graph& graph, const Claims& claims) {
@@ -237,7 +247,7 @@ std::unique_ptr<GroupCompute> Ep::compile(const OrtGraph* graph_handle, const Or
   if (found == claimed_.end())
     throw Error(ErrorCode::internal, "Octet: compiling a group of nodes that was not claimed");
   const Group& group = found->second->group;
-  std::vector<Step> steps = group.steps;
+  std::vector<claims::Step> steps = group.steps;
   set_constants(graph, steps);
   std::unique_ptr<const Computation> computation;
   if (group.is_byte_function)

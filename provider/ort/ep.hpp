@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "provider/ort/claims.hpp"
+#include "provider/claims/claims.hpp"
 #include "provider/ort/graph.hpp"
 #include "provider/ort/session.hpp"
 
 namespace octet::ort {
 
 class GroupCompute;
+using claims::Claims;
+using claims::Group;
 
 class Ep : public OrtEp {
  public:
@@ -23,6 +25,7 @@ class Ep : public OrtEp {
 
  private:
   void get_capability(const OrtGraph* graph, OrtEpGraphSupportInfo* support);
+  Claims claim(const Graph& graph, OrtEpGraphSupportInfo* support);
   Coverage coverage(const Graph& graph, const Claims& claims) const;
   void check_warmup(const Graph& graph);
   void refuse(const Graph& graph, OrtEpGraphSupportInfo* support);

@@ -95,9 +95,7 @@ class Reader {
  private:
   void read_node(const OrtNode* handle) {
     const OrtApi& api = ort_api();
-    const int index = static_cast<int>(graph_.nodes.size());
     GraphNode node;
-    node.handle = handle;
     node.name = get<const char*>(api.Node_GetName, handle);
     node.op_type = get<const char*>(api.Node_GetOperatorType, handle);
     node.domain = domain_of(handle);
@@ -107,12 +105,8 @@ class Reader {
     node.inputs = value_indices(get_list(api.Node_GetNumInputs, api.Node_GetInputs, handle));
     node.implicit_inputs = value_indices(get_list(api.Node_GetNumImplicitInputs, api.Node_GetImplicitInputs, handle));
     node.outputs = value_indices(get_list(api.Node_GetNumOutputs, api.Node_GetOutputs, handle));
-    for (const std::vector<int>* used : {&node.inputs, &node.implicit_inputs})
-      for (int value : *used)
-        if (value != kAbsent) graph_.values[value].consumers.push_back(index);
-    for (int value : node.outputs)
-      if (value != kAbsent) graph_.values[value].producer = index;
-    graph_.nodes.push_back(std::move(node));
+    graph_.add(std::move(node));
+    graph_.node_handles.push_back(handle);
   }
 
   std::vector<int> value_indices(const std::vector<const OrtValueInfo*>& handles) {
@@ -128,9 +122,8 @@ class Reader {
     if (name.empty()) return kAbsent;
     const auto [found, is_new] = index_of_.emplace(name, static_cast<int>(graph_.values.size()));
     if (is_new) {
-      GraphValue value;
+      claims::GraphValue value;
       value.name = name;
-      value.handle = handle;
       SymbolicType type = type_of(handle);
       add_symbols(type, graph_.symbols);
       value.dtype = type.type.dtype;
@@ -138,6 +131,7 @@ class Reader {
       value.is_graph_output = get<bool>(api.ValueInfo_IsGraphOutput, handle);
       value.is_constant = get<bool>(api.ValueInfo_IsConstantInitializer, handle);
       graph_.values.push_back(std::move(value));
+      graph_.value_handles.push_back(handle);
     }
     return found->second;
   }
@@ -171,16 +165,11 @@ void append_nested_nodes(const OrtNode* parent, std::vector<NodeSummary>& summar
 
 }  // namespace
 
-const std::string& Graph::label(const GraphNode& node) const {
-  return node.name.empty() && !node.outputs.empty() && node.outputs[0] != kAbsent ? values[node.outputs[0]].name
-                                                                                  : node.name;
-}
-
 Graph read_graph(const OrtGraph* graph) { return Reader(graph).read(); }
 
 std::vector<NodeSummary> read_nested_nodes(const Graph& graph) {
   std::vector<NodeSummary> summaries;
-  for (const GraphNode& node : graph.nodes) append_nested_nodes(node.handle, summaries);
+  for (const OrtNode* node : graph.node_handles) append_nested_nodes(node, summaries);
   return summaries;
 }
 

@@ -1,58 +1,27 @@
-// A graph as the plugin sees it: everything that claiming needs, copied out of ONNX Runtime once. Deciding what to
-// claim reads this only, so it can be followed (and tested) without ONNX Runtime.
+// A graph as the plugin sees it, copied out of ONNX Runtime once, and types and tensors of ONNX Runtime.
 #pragma once
 
 #include <octet/octet.hpp>
-#include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "provider/claims/graph.hpp"
 #include "provider/ort/ort_api.hpp"
 
 namespace octet::ort {
 
-constexpr int kAbsent = -1;  ///< index of an optional input or output that a node leaves out
+using claims::GraphNode;
+using claims::kAbsent;
 
-/// An edge of the graph.
-struct GraphValue {
-  std::string name;
-  DataType dtype = DataType::undefined;           ///< undefined: not known, or no tensor
-  std::optional<std::vector<std::int64_t>> dims;  ///< -1 where not known; nothing where the rank is not known
-  int producer = kAbsent;                         ///< node, or kAbsent: graph input, initializer, outer scope
-  std::vector<int> consumers;                     ///< nodes, each once for every use (those of their subgraphs too)
-  bool is_graph_output = false;
-  bool is_constant = false;
-  const OrtValueInfo* handle = nullptr;
-};
-
-struct GraphNode {
-  std::string name;
-  std::string op_type;
-  std::string domain;   ///< "" for ai.onnx
-  std::string ep_name;  ///< provider that has the node already, or ""
-  int since_version = 1;
-  Attributes attributes;
-  std::vector<int> inputs;           ///< values, kAbsent where left out
-  std::vector<int> implicit_inputs;  ///< values that the node's subgraphs use
-  std::vector<int> outputs;
-  const OrtNode* handle = nullptr;
-
-  bool is(std::string_view type) const noexcept { return domain.empty() && op_type == type; }
-  int input(std::size_t i) const noexcept { return i < inputs.size() ? inputs[i] : kAbsent; }
-};
-
-/// Nodes are in topological order. Handles live as long as the callback that `graph` came with.
-struct Graph {
-  std::vector<GraphValue> values;
-  std::vector<GraphNode> nodes;
-  bool is_nested = false;               ///< a subgraph of a control-flow node
-  std::set<std::string> symbols;        ///< names of unknown extents: of all values,
-  std::set<std::string> input_symbols;  ///< and of the graph's inputs
-
-  /// The node's name or, where it has none, that of its first output.
-  const std::string& label(const GraphNode& node) const;
+/// What claiming reads of a graph, and what the plugin needs besides. Handles live as long as the callback that the
+/// graph came with.
+struct Graph : claims::Graph {
+  std::vector<const OrtValueInfo*> value_handles;  ///< by value
+  std::vector<const OrtNode*> node_handles;        ///< by node
+  bool is_nested = false;                          ///< a subgraph of a control-flow node
+  std::set<std::string> symbols;                   ///< names of unknown extents: of all values,
+  std::set<std::string> input_symbols;             ///< and of the graph's inputs
 };
 
 Graph read_graph(const OrtGraph* graph);

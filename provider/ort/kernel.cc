@@ -16,9 +16,9 @@ class NodeReader {
  public:
   NodeReader(const core::OpDef& op, const OrtKernelInfo* info) : op_(op), info_(info) {}
 
-  Step read() const {
+  claims::Step read() const {
     const OrtApi& api = ort_api();
-    Step step;
+    claims::Step step;
     step.node.op_type = op_.name;
     step.node.domain = op_.domain;
     step.node.opset_version = op_.since_version;
@@ -41,7 +41,7 @@ class NodeReader {
     return step;
   }
 
-  std::vector<SymbolicType> input_types(const Step& step) const {
+  std::vector<SymbolicType> input_types(const claims::Step& step) const {
     std::vector<SymbolicType> types(step.inputs.size());
     for (std::size_t i = 0; i < types.size(); ++i)
       if (!step.inputs[i].empty())
@@ -98,7 +98,7 @@ class NodeReader {
       case core::AttributeType::reals:
         return read_array<float>(api.KernelInfoGetAttributeArray_float, name);
       case core::AttributeType::strings:
-        break;  // such nodes are claimed as fused groups, see claims.cc
+        break;  // such nodes are claimed as fused groups, see provider/claims/claims.cc
     }
     throw Error(ErrorCode::internal, op_.name + ": attribute '" + attribute.name + "' cannot be read");
   }
@@ -118,7 +118,7 @@ class NodeReader {
 
 class NodeKernel : public OrtKernelImpl {
  public:
-  NodeKernel(std::shared_ptr<Session> session, const Step& step, const std::vector<SymbolicType>& types)
+  NodeKernel(std::shared_ptr<Session> session, const claims::Step& step, const std::vector<SymbolicType>& types)
       : OrtKernelImpl{}, program_(std::move(session), {step}, step.inputs, step.outputs, types) {
     ort_version_supported = kApiLevel;
     for (const ValueInfo& input : step.node.inputs) is_held_.push_back(input.constant != nullptr);
@@ -146,7 +146,7 @@ Status create_kernel(void* state, const OrtKernelInfo* info, OrtKernelImpl** ker
     const std::shared_ptr<Session> session = Ep::session_of(ep);
     session->announce();
     const NodeReader reader(op, info);
-    const Step step = reader.read();
+    const claims::Step step = reader.read();
     *kernel = new NodeKernel(session, step, reader.input_types(step));
   });
 }

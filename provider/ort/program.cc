@@ -51,7 +51,7 @@ class Program::FrameLease {
   std::unique_ptr<Frame> frame_;
 };
 
-Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& steps,
+Program::Program(std::shared_ptr<Session> session, const std::vector<claims::Step>& steps,
                  const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                  const std::vector<SymbolicType>& types)
     : session_(std::move(session)),
@@ -64,7 +64,7 @@ Program::Program(std::shared_ptr<Session> session, const std::vector<Step>& step
       ++num_values_;
     }
   const Options options = session_->settings().operators;
-  for (const Step& step : steps) {
+  for (const claims::Step& step : steps) {
     Operation operation{std::make_unique<core::OperatorState>(step.node, options), step.node.name, {}, {}};
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       const bool is_given = !step.inputs[i].empty() && step.node.inputs[i].constant == nullptr;

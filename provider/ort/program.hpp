@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "provider/claims/patterns.hpp"
 #include "provider/core/operator_state.hpp"
-#include "provider/ort/patterns.hpp"
+#include "provider/ort/graph.hpp"
 #include "provider/ort/session.hpp"
 
 namespace octet::ort {
@@ -29,8 +30,9 @@ class Program final : public Computation {
   /// Builds the operators; constants are in node.inputs[i].constant of the steps. `inputs` and `outputs` name the
   /// values of the ONNX Runtime node in its order ("" where absent). Plans are made at once where `types`, of the
   /// inputs, tell all extents, and for the values of their symbols that the option `warmup` gives.
-  Program(std::shared_ptr<Session> session, const std::vector<Step>& steps, const std::vector<std::string>& inputs,
-          const std::vector<std::string>& outputs, const std::vector<SymbolicType>& types);
+  Program(std::shared_ptr<Session> session, const std::vector<claims::Step>& steps,
+          const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+          const std::vector<SymbolicType>& types);
   ~Program() override;
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

@@ -1,11 +1,11 @@
-#include "provider/ort/tails.hpp"
+#include "provider/claims/tails.hpp"
 
 #include <algorithm>
 #include <string_view>
 
-#include "provider/ort/qdq.hpp"
+#include "provider/claims/qdq.hpp"
 
-namespace octet::ort {
+namespace octet::claims {
 namespace {
 
 bool is_microsoft(const GraphNode& node, std::initializer_list<std::string_view> types) {
@@ -41,4 +41,4 @@ std::vector<Group> match_tails(const Graph& graph, const Supports& supports, Par
   return groups;
 }
 
-}  // namespace octet::ort
+}  // namespace octet::claims

@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "provider/ort/graph.hpp"
-#include "provider/ort/partition.hpp"
+#include "provider/claims/graph.hpp"
+#include "provider/claims/partition.hpp"
 
-namespace octet::ort {
+namespace octet::claims {
 
 /// One operator of Octet, and the values it reads and writes. node.inputs has types and extents, no constant data.
 struct Step {
@@ -29,7 +29,7 @@ struct Step {
 struct Group {
   std::vector<int> nodes;         ///< in topological order
   std::vector<Step> steps;        ///< in the order of execution
-  bool is_byte_function = false;  ///< to run as one table (byte_function.hpp)
+  bool is_byte_function = false;  ///< to run as one table (byte_functions.hpp)
 };
 
 /// Whether Octet has a kernel for a step, with these types and extents.
@@ -43,4 +43,4 @@ Step single_step(const Graph& graph, const GraphNode& node);
 /// row; where the quantizer's outputs are used otherwise too, they stay as they are.
 std::vector<Group> match_products(const Graph& graph, const Supports& supports, bool rowwise, Partition& partition);
 
-}  // namespace octet::ort
+}  // namespace octet::claims

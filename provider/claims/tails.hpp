@@ -4,12 +4,12 @@
 
 #include <vector>
 
-#include "provider/ort/patterns.hpp"
+#include "provider/claims/patterns.hpp"
 
-namespace octet::ort {
+namespace octet::claims {
 
 /// Claims each untaken QGemm, QLinearMatMul, QLinearAdd or QLinearMul whose 8-bit result goes to nothing but an untaken
 /// QLinearSigmoid, QLinearLeakyRelu or DequantizeLinear, together with that.
 std::vector<Group> match_tails(const Graph& graph, const Supports& supports, Partition& partition);
 
-}  // namespace octet::ort
+}  // namespace octet::claims

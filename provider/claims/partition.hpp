@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "provider/ort/graph.hpp"
+#include "provider/claims/graph.hpp"
 
-namespace octet::ort {
+namespace octet::claims {
 
 class Partition {
  public:
@@ -27,4 +27,4 @@ class Partition {
   std::vector<std::vector<int>> groups_;
 };
 
-}  // namespace octet::ort
+}  // namespace octet::claims

@@ -1,8 +1,8 @@
-#include "provider/ort/partition.hpp"
+#include "provider/claims/partition.hpp"
 
 #include <algorithm>
 
-namespace octet::ort {
+namespace octet::claims {
 
 bool Partition::can_claim(const std::vector<int>& nodes) const {
   if (std::any_of(nodes.begin(), nodes.end(), [&](int node) { return taken(node); })) return false;
@@ -48,4 +48,4 @@ bool Partition::reaches(const std::vector<int>& nodes) const {
   return false;
 }
 
-}  // namespace octet::ort
+}  // namespace octet::claims

@@ -1,8 +1,8 @@
-#include "provider/ort/qdq.hpp"
+#include "provider/claims/qdq.hpp"
 
 #include <algorithm>
 
-namespace octet::ort {
+namespace octet::claims {
 namespace {
 
 bool is_quantize(const GraphNode& node) { return node.op_type == "QuantizeLinear"; }
@@ -47,4 +47,4 @@ bool marks_qdq_unit(const Graph& graph, const GraphNode& node) {
   });
 }
 
-}  // namespace octet::ort
+}  // namespace octet::claims

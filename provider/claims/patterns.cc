@@ -1,9 +1,9 @@
-#include "provider/ort/patterns.hpp"
+#include "provider/claims/patterns.hpp"
 
 #include <algorithm>
 #include <map>
 
-namespace octet::ort {
+namespace octet::claims {
 namespace {
 
 /// How much of the float arithmetic behind a product runs with it.
@@ -334,4 +334,4 @@ std::vector<Group> match_products(const Graph& graph, const Supports& supports, 
   return groups;
 }
 
-}  // namespace octet::ort
+}  // namespace octet::claims

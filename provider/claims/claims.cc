@@ -1,16 +1,13 @@
-#include "provider/ort/claims.hpp"
+#include "provider/claims/claims.hpp"
 
 #include <algorithm>
 
-#include "provider/core/infer.hpp"
-#include "provider/core/operator_state.hpp"
+#include "provider/claims/byte_functions.hpp"
+#include "provider/claims/qdq.hpp"
+#include "provider/claims/tails.hpp"
 #include "provider/core/registry.hpp"
-#include "provider/ort/api.hpp"
-#include "provider/ort/byte_function.hpp"
-#include "provider/ort/qdq.hpp"
-#include "provider/ort/tails.hpp"
 
-namespace octet::ort {
+namespace octet::claims {
 namespace {
 
 /// Nodes that run as groups of one although a kernel could run them:
@@ -30,64 +27,75 @@ bool is_quantize_or_dequantize(const GraphNode& node) {
 }
 
 /// Builds the operator without its constants, which is cheap and tells all that does not depend on values.
-bool is_supported(const Step& step, Session& session) {
+bool is_supported(const Step& step, const Conditions& conditions) {
   try {
-    const core::OperatorState state(step.node, session.settings().operators);
+    const Operator op(step.node, conditions.operators);
     return true;
   } catch (const Error& error) {
-    if (session.settings().trace_claims) session.trace(std::string("not taken: ") + error.what());
+    if (conditions.trace) conditions.trace(std::string("not taken: ") + error.what());
     return false;
   }
 }
 
-/// "taken together: QLinearAdd 'sum', QLinearSigmoid 'act'"
-void trace_group(const Graph& graph, const Group& group, Session& session) {
-  std::string line;
-  for (const int i : group.nodes) {
-    const GraphNode& node = graph.nodes[i];
-    line += (line.empty() ? "taken together: " : ", ") + node.op_type + " '" + graph.label(node) + "'";
-  }
-  session.trace(line);
+bool has_outputs(const GraphNode& node) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(), [](int output) { return output != kAbsent; });
+}
+
+/// Products first, which are worth most.
+std::vector<Group> match_groups(const Graph& graph, const Conditions& conditions, Partition& partition) {
+  const auto supports = [&](const Step& step) { return is_supported(step, conditions); };
+  std::vector<Group> groups = match_products(graph, supports, conditions.operators.rowwise, partition);
+  for (const auto match : {match_byte_functions, match_tails})
+    for (Group& group : match(graph, supports, partition)) groups.push_back(std::move(group));
+  for (const Group& group : groups)
+    if (conditions.trace && group.nodes.size() > 1) conditions.trace(describe(graph, group));
+  return groups;
 }
 
 }  // namespace
 
-Claims claim_nodes(const Graph& graph, const HasKernel& has_kernel, Session& session) {
+Claims claim_nodes(const Graph& graph, const Conditions& conditions) {
   Partition partition(graph);
   Claims claims;
-  const bool can_fuse = !graph.is_nested || can_fuse_in_nested_graphs();
-  if (can_fuse) {
-    const auto supports = [&](const Step& step) { return is_supported(step, session); };
-    claims.groups = match_products(graph, supports, session.settings().operators.rowwise, partition);
-    for (const auto match : {match_byte_functions, match_tails})
-      for (Group& group : match(graph, supports, partition)) claims.groups.push_back(std::move(group));
-    if (session.settings().trace_claims)
-      for (const Group& group : claims.groups) trace_group(graph, group, session);
-  }
+  if (conditions.can_fuse) claims.groups = match_groups(graph, conditions, partition);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const GraphNode& node = graph.nodes[i];
     const core::OpDef* op = core::find_op(node.domain, node.op_type, node.since_version);
     if (op == nullptr || op->since_version != node.since_version || partition.taken(i)) continue;
-    const auto is_absent = [](int output) { return output == kAbsent; };
-    if (std::all_of(node.outputs.begin(), node.outputs.end(), is_absent))
-      continue;  // nothing to name a group by, or to do
+    if (!has_outputs(node)) continue;  // nothing to name a group by, or to do
     if (is_quantize_or_dequantize(node) && marks_qdq_unit(graph, node)) {
-      if (session.settings().trace_claims)
-        session.trace("not taken: " + core::node_label(*op, graph.label(node)) + " marks a unit of the QDQ format");
+      claims.qdq_marks.push_back(i);
+      if (conditions.trace) conditions.trace(describe_qdq_mark(graph, node));
       continue;
     }
     Step step = single_step(graph, node);
     const bool is_group = runs_as_group(*op);
-    if ((is_group && !can_fuse) || !is_supported(step, session)) continue;
+    if ((is_group && !conditions.can_fuse) || !is_supported(step, conditions)) continue;
     if (is_group)
       claims.groups.push_back({{i}, {std::move(step)}});
-    else if (has_kernel(node))
+    else if (conditions.has_kernel(i))
       claims.singles.push_back(i);
     else
       continue;
     partition.claim({i});
   }
   return claims;
+}
+
+std::string describe(const Graph& graph, const Group& group) {
+  std::string nodes, steps;
+  for (const int i : group.nodes) {
+    const GraphNode& node = graph.nodes[i];
+    nodes += (nodes.empty() ? "" : ", ") + node.op_type + " '" + graph.label(node) + "'";
+  }
+  for (const Step& step : group.steps)
+    steps += (steps.empty() ? "" : ", ") + step.node.op_type + " '" + step.node.name + "'";
+  if (group.is_byte_function) steps = "one table of 256 values";
+  return "taken together: " + nodes + (steps == nodes ? "" : ", as " + steps);
+}
+
+std::string describe_qdq_mark(const Graph& graph, const GraphNode& node) {
+  return "not taken: " + node.op_type + " '" + graph.label(node) + "' marks a unit of the QDQ format";
 }
 
 bool is_quantized(const std::string& op_type, const std::string& domain) {
@@ -100,4 +108,4 @@ bool is_quantized(const std::string& op_type, const std::string& domain) {
                      [&](const char* part) { return op_type.find(part) != std::string::npos; });
 }
 
-}  // namespace octet::ort
+}  // namespace octet::claims

@@ -1,9 +1,9 @@
 // The QDQ format: float operators between QuantizeLinear and DequantizeLinear, which another provider fuses.
 #pragma once
 
-#include "provider/ort/graph.hpp"
+#include "provider/claims/graph.hpp"
 
-namespace octet::ort {
+namespace octet::claims {
 
 /// True where a QuantizeLinear or DequantizeLinear only marks a float operator as quantized (the QDQ format). ONNX
 /// Runtime fuses such units (DequantizeLinear -> operator -> QuantizeLinear) into 8-bit operators of its own; claiming
@@ -18,4 +18,4 @@ namespace octet::ort {
 /// What is left quantizes or dequantizes for its own sake, as at the borders of a model of 8-bit operators.
 bool marks_qdq_unit(const Graph& graph, const GraphNode& node);
 
-}  // namespace octet::ort
+}  // namespace octet::claims
