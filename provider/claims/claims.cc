@@ -95,7 +95,7 @@ std::string describe(const Graph& graph, const Group& group) {
 }
 
 std::string describe_qdq_mark(const Graph& graph, const GraphNode& node) {
-  return "not taken: " + node.op_type + " '" + graph.label(node) + "' marks a unit of the QDQ format";
+  return "left to onnxruntime: " + node.op_type + " '" + graph.label(node) + "' marks a unit of the QDQ format";
 }
 
 bool is_quantized(const std::string& op_type, const std::string& domain) {

@@ -31,7 +31,7 @@ Claims claim_nodes(const Graph& graph, const Conditions& conditions);
 /// "taken together: QLinearSigmoid 'act', QLinearMul 'product', as one table of 256 values": the nodes of a group and
 /// what runs in their place, where that is something else.
 std::string describe(const Graph& graph, const Group& group);
-/// "not taken: QuantizeLinear 'q' marks a unit of the QDQ format"
+/// "left to onnxruntime: QuantizeLinear 'q' marks a unit of the QDQ format"
 std::string describe_qdq_mark(const Graph& graph, const GraphNode& node);
 
 /// An operator on 8-bit (or smaller) quantized tensors, whether Octet computes it or not.

@@ -37,11 +37,22 @@ void print_node(const Json& node) {
   for (const auto& reason : decision["reasons"]) std::cout << "  " << reason.get<std::string>() << '\n';
 }
 
+void print_groups(const Json& model) {
+  if (model.contains("groups_error"))
+    std::cout << "groups of nodes: not explained: " << model["groups_error"].get<std::string>() << '\n';
+  for (const char* list : {"groups", "qdq_marks"})
+    if (model.contains(list))
+      for (const auto& item : model[list]) std::cout << item["description"].get<std::string>() << '\n';
+}
+
 void print_summary(const Json& summary) {
   std::cout << summary["nodes"] << " nodes, " << summary["of_octet"] << " of Octet's operators, "
             << summary["explained"] << " explained\n";
   for (const auto& [backend, count] : summary["backends"].items())
     std::cout << "  " << backend << ": " << count << '\n';
+  if (summary.contains("groups"))
+    std::cout << "  in onnxruntime: " << summary["groups"] << " groups of nodes that run as one, of "
+              << summary["nodes_in_groups"] << " nodes; " << summary["qdq_marks"] << " marks of the QDQ format left\n";
   for (const auto& [op, count] : summary["without_schema"].items())
     std::cout << "  " << op << ": " << count << " nodes whose outputs neither ONNX nor Octet can infer\n";
 }
@@ -94,6 +105,7 @@ int explain(const TargetArguments& arguments) {
     print_json(result);
   } else if (result.contains("nodes")) {
     for (const auto& node : result["nodes"]) print_node(node);
+    print_groups(result);
     print_summary(result["summary"]);
   } else {
     print_node(result);

@@ -33,6 +33,12 @@ constexpr const char* kTargetHelp =
     "   \"outputs\": [\"float\"]}\n"
     "\"constant\" is \"random\", a number, or the array of all elements.\n\n";
 
+constexpr const char* kGroupsHelp =
+    "Of a model it also tells which nodes the provider for onnxruntime takes together and runs as one, and which\n"
+    "QuantizeLinear and DequantizeLinear it leaves, as onnxruntime fuses what is between them. That holds for the "
+    "graph\n"
+    "as the file has it: onnxruntime's own optimizations come first, and the provider sees what they make of it.\n\n";
+
 constexpr const char* kExplainExamples =
     "Examples:\n"
     "  octet explain MatMulInteger --input 'uint8[128,768]' --input 'int8[768,768]=random'\n"
@@ -76,7 +82,7 @@ void add_target(CLI::App* command, TargetArguments& arguments) {
 
 void add_explain(CLI::App& app, TargetArguments& arguments) {
   auto* command = app.add_subcommand("explain", "Say which backend computes a node, or each node of a model, and why");
-  command->footer(std::string(kTargetHelp) + kExplainExamples);
+  command->footer(std::string(kTargetHelp) + kGroupsHelp + kExplainExamples);
   add_target(command, arguments);
   add_threads(command, arguments.options.threads, "Threads of a run");
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "provider/cli/groups.hpp"
 #include "provider/cli/node_spec.hpp"
 #include "provider/onnx/graph_state.hpp"
 #include "provider/onnx/inference.hpp"
@@ -230,10 +231,12 @@ Json examined_model(const TargetArguments& arguments, const Examine& examine) {
   onnx::ModelProto model = onnx_side::read_model(arguments.target);
   set_dims(*model.mutable_graph(), parse_dims(arguments.dims));
   const int nodes = model.graph().node_size();
+  ModelGroups groups(model);
   infer_shapes(model, std::filesystem::path(arguments.target).parent_path());
   Json result = {{"model", arguments.target}};
   result.update(Examiner(model, arguments, examine).examine(model.graph()));
   result["summary"]["nodes"] = nodes;
+  groups.add_to(result, model.graph(), arguments.options);
   return result;
 }
 
