@@ -51,8 +51,8 @@ void print_summary(const Json& summary) {
   for (const auto& [backend, count] : summary["backends"].items())
     std::cout << "  " << backend << ": " << count << '\n';
   if (summary.contains("groups"))
-    std::cout << "  in onnxruntime: " << summary["groups"] << " groups of nodes that run as one, of "
-              << summary["nodes_in_groups"] << " nodes; " << summary["qdq_marks"] << " marks of the QDQ format left\n";
+    std::cout << "  in onnxruntime: " << summary["nodes_in_groups"] << " nodes taken together in " << summary["groups"]
+              << " groups, " << summary["qdq_marks"] << " left as marks of the QDQ format\n";
   for (const auto& [op, count] : summary["without_schema"].items())
     std::cout << "  " << op << ": " << count << " nodes whose outputs neither ONNX nor Octet can infer\n";
 }

@@ -3,12 +3,14 @@
 #include <onnx/defs/schema.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "provider/claims/claims.hpp"
 #include "provider/core/op_def.hpp"
+#include "provider/core/registry.hpp"
 #include "provider/onnx/graph_state.hpp"
 #include "provider/onnx/inference.hpp"
 #include "provider/onnx/tensor_data.hpp"
@@ -76,7 +78,10 @@ class GraphReader {
     return result;
   }
 
-  claims::GraphValue& value(const std::string& name) { return graph_.values.at(index(name)); }
+  claims::GraphValue& value(const std::string& name) {
+    if (name.empty()) throw std::runtime_error("an input, output or constant of the graph has no name");
+    return graph_.values[index(name)];
+  }
 
   void add_constant(const onnx::TensorProto& tensor) {
     claims::GraphValue& constant = value(tensor.name());
@@ -88,12 +93,13 @@ class GraphReader {
   claims::GraphNode read_node(const onnx::NodeProto& proto) {
     claims::GraphNode node;
     node.name = proto.name();
-    node.op_type = proto.op_type();
     node.domain = core::canonical_domain(proto.domain());
     const auto opset = opsets_.find(node.domain);
     const int version = opset == opsets_.end() ? 1 : opset->second;
-    if (const auto* schema = onnx::OpSchemaRegistry::Schema(node.op_type, version, node.domain)) {
+    // A node without a schema stays without a type: nobody vouches for its form, so none may be claimed by it.
+    if (const auto* schema = onnx::OpSchemaRegistry::Schema(proto.op_type(), version, node.domain)) {
       schema->Verify(proto);
+      node.op_type = proto.op_type();
       node.since_version = schema->SinceVersion();
     }
     std::set<std::string> implicit;
@@ -161,6 +167,37 @@ class GraphReader {
   std::unordered_map<std::string, int> index_of_;
 };
 
+/// Types that inference left open, behind an operator that only onnxruntime knows: those that an operator of Octet's
+/// allows alone, or demands to be the type of another input or output.
+void complete_types(claims::Graph& graph) {
+  for (const claims::GraphNode& node : graph.nodes) {
+    const core::OpDef* op = core::find_op(node.domain, node.op_type, node.since_version);
+    if (op == nullptr) continue;
+    const auto for_each_value = [&](const auto& function) {
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        const core::PortDef* port = op->input_port(i);
+        if (port != nullptr && port->homogeneous && node.inputs[i] != kAbsent)
+          function(*port, graph.values[node.inputs[i]]);
+      }
+      for (std::size_t i = 0; i < std::min(node.outputs.size(), op->outputs.size()); ++i)
+        if (node.outputs[i] != kAbsent) function(op->outputs[i], graph.values[node.outputs[i]]);
+    };
+    std::map<std::string, DataType> known;
+    for_each_value([&](const core::PortDef& port, const claims::GraphValue& value) {
+      if (value.dtype != DataType::undefined) known.emplace(port.type, value.dtype);
+    });
+    for_each_value([&](const core::PortDef& port, claims::GraphValue& value) {
+      if (value.dtype != DataType::undefined) return;
+      const std::vector<DataType> allowed = op->allowed_types(port);
+      const auto found = known.find(port.type);
+      if (found != known.end())
+        value.dtype = found->second;
+      else if (allowed.size() == 1)
+        value.dtype = allowed.front();
+    });
+  }
+}
+
 Json named(const std::string& op_type, const std::string& name) { return {{"op_type", op_type}, {"name", name}}; }
 
 }  // namespace
@@ -188,6 +225,7 @@ void ModelGroups::set_types(const onnx::GraphProto& inferred) {
     for (const auto& dim : type.shape().dim())
       value.dims->push_back(dim.has_dim_value() ? std::max<std::int64_t>(dim.dim_value(), -1) : -1);
   }
+  complete_types(graph_);
 }
 
 void ModelGroups::add_to(Json& result, const onnx::GraphProto& inferred, const Options& options) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -11,31 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-DONE, FAILED, USAGE = 0, 1, 2
+from program import FAILED, USAGE, Octet
+
 BACKENDS = {"onednn", "vector", "eigen"}
-
-
-class Octet:
-    def __init__(self, program: Path) -> None:
-        self.program = program
-
-    def run(self, *arguments: str, code: int = DONE) -> str:
-        """Standard output; the standard error, which must say something, where another exit code is expected."""
-        done = subprocess.run([self.program, *arguments], capture_output=True, text=True, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
-        if code == DONE:
-            assert done.stderr == ""
-            return done.stdout
-        assert done.stdout == "" and done.stderr != ""
-        return done.stderr
-
-    def json(self, *arguments: str):
-        return json.loads(self.run(*arguments, "--json"))
-
-
-@pytest.fixture(scope="session")
-def octet(build: Path) -> Octet:
-    return Octet(build / "octet")
 
 
 # --- ops, options, version ------------------------------------------------------------------------------------------
