@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 from scripts.models import ddddocr, detectors
 
+from explained import assert_explained_as_taken
 from octet_sessions import CPU, Level, session_options
 
 OPERATORS = {"QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat"}
@@ -78,6 +79,12 @@ def test_each_node_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     gc.collect()
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["quantized_taken"] == report["quantized_nodes"] == len(outputs)
+
+
+@pytest.mark.parametrize("name", list(GROUPS))
+def test_explained_as_taken(name: str, tmp_path: Path) -> None:
+    path, _ = models()[name]
+    assert len(assert_explained_as_taken(onnx.load(path), tmp_path)) > 10
 
 
 @pytest.mark.parametrize("name", list(GROUPS))

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
+from explained import assert_explained_as_taken
 from graphs import MICROSOFT, Graph
 from octet_sessions import OCTET, Run, assert_same_bits, octet_session, run_profiled
 
@@ -123,6 +124,7 @@ def feeds_for(model: onnx.ModelProto, dtype: type, shape: tuple[int, ...]) -> di
 def run_both(build: Build, dtype: type, shape: tuple[int, ...], folder: Path) -> Run:
     symbolic = [f"d{i}" for i in range(len(shape))]
     model = model_of(build, dtype, symbolic, keep_all=False)
+    assert_explained_as_taken(model, folder)
     feeds = feeds_for(model, dtype, shape)
     run = run_profiled(model, feeds, folder, {"min_coverage": "1"})
     one_by_one = octet_session(model_of(build, dtype, symbolic, keep_all=True)).run(None, feeds)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from explained import assert_explained_as_taken
 from graphs import Graph, Quantized, Weights, add_product, add_quantizer, random_weights
 from octet_sessions import (
     OCTET,
@@ -24,6 +25,7 @@ CPU_FUSIONS = {"DynamicQuantizeMatMul", "MatMulIntegerToFloat"}
 def check(
     graph: Graph, feeds: dict[str, np.ndarray], folder: Path, level: Level = Level.ORT_ENABLE_ALL
 ) -> Run:
+    assert_explained_as_taken(graph.model(), folder)
     return run_compared(graph.model(), feeds, folder, level)
 
 

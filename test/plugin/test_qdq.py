@@ -8,6 +8,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+from explained import assert_explained_as_taken
 from graphs import Graph
 from octet_sessions import (
     CPU,
@@ -97,6 +98,7 @@ def test_units_stay_whole(rng: np.random.Generator, tmp_path: Path, unit: object
     graph.output(x, F32)
     model, feeds = graph.model(), {"x": rng.normal(0, 2, (1, 3, 8, 8)).astype(F32)}
     expected, nodes = run_on_cpu(model, feeds, tmp_path)
+    assert_explained_as_taken(model, tmp_path)
     run = run_profiled(model, feeds, tmp_path)
     assert run.nodes == nodes
     assert_same_bits(run.outputs, expected)
@@ -114,6 +116,7 @@ def test_borders_of_integer_operators_are_taken(rng: np.random.Generator, tmp_pa
     graph.output(graph.add("Softmax", [y])[0], F32)
     model, feeds = graph.model(), {"x": rng.normal(0, 2, (4, 8)).astype(F32)}
     expected, _ = run_on_cpu(model, feeds, tmp_path)
+    assert_explained_as_taken(model, tmp_path)
     run = run_profiled(model, feeds, tmp_path)
     # The last product and what makes floats of it are one group.
     assert run.on_octet() == {"QuantizeLinear": 1, "QLinearMatMul": 1, "group": 1}
@@ -168,6 +171,7 @@ def test_random_graphs_keep_their_fusions(tmp_path: Path, seed: int) -> None:
         if not IS_ORT_1_24:
             raise
         pytest.skip(f"onnxruntime 1.24 cannot run this graph, with or without Octet: {failure}")
+    assert_explained_as_taken(model, tmp_path)
     run = run_profiled(model, feeds, tmp_path)
     assert run.report["nodes_taken"] == sum(run.on_octet().values())
     merged: Counter[str] = Counter()

@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
+from explained import assert_explained_as_taken
 from graphs import MICROSOFT
 from octet_sessions import OCTET, assert_same_bits, octet_session, run_profiled
 from test_byte_functions import Elementwise
@@ -68,6 +69,7 @@ def feeds_for(model: onnx.ModelProto, dtype: type, rows: int) -> dict[str, np.nd
 @pytest.mark.parametrize("head", [add, mul, gemm, matmul])
 def test_one_group(head: Head, tail: str, dtype: type, tmp_path: Path) -> None:
     model = model_of(head, tail, dtype)
+    assert len(assert_explained_as_taken(model, tmp_path)) == 1
     for rows in (5, 1, 0):
         feeds = feeds_for(model, dtype, rows)
         run = run_profiled(model, feeds, tmp_path, {"min_coverage": "1"})
