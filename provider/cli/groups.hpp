@@ -12,7 +12,8 @@ namespace octet::cli {
 
 class ModelGroups {
  public:
-  /// Reads the main graph. To be made before inference, which turns some nodes into constants.
+  /// Reads the main graph, without what is in subgraphs and functions. To be made before inference, which turns some
+  /// nodes into constants.
   explicit ModelGroups(const onnx::ModelProto& model);
 
   /// Adds to what was found out of a model, whose graph after inference this is:
