@@ -24,9 +24,10 @@ std::int64_t value(std::uint8_t byte, bool is_signed) { return is_signed ? stati
 
 std::int32_t wrap(std::int64_t sum) { return static_cast<std::int32_t>(static_cast<std::uint32_t>(sum)); }
 
-/// Rows of n bytes `stride` apart, of which the last one ends where a page does.
-void check_sums(std::int64_t rows, std::int64_t stride, std::int64_t n, bool is_signed, std::mt19937& random) {
-  const auto size = static_cast<std::size_t>((rows - 1) * stride + n);
+/// Rows of n bytes `stride` apart, of which the last one ends `behind` bytes before a page does.
+void check_sums(std::int64_t rows, std::int64_t stride, std::int64_t n, bool is_signed, std::mt19937& random,
+                std::int64_t behind = 0) {
+  const auto size = static_cast<std::size_t>((rows - 1) * stride + n + behind);
   const GuardedBytes x(size, random() % 4 == 0 ? GuardedBytes::Side::front : GuardedBytes::Side::back);
   fill_random(x.data(), size, random);
   std::vector<std::int64_t> of_rows(static_cast<std::size_t>(rows)), of_columns(static_cast<std::size_t>(n));
@@ -80,6 +81,15 @@ TEST_P(Sums, RowsThatLieApart) {
     check_sums(static_cast<std::int64_t>(1 + random() % 40), n + static_cast<std::int64_t>(random() % 100), n,
                GetParam(), random);
   }
+}
+
+// Long rows that all begin at the same distance from a cache line.
+TEST_P(Sums, LongRows) {
+  std::mt19937 random(7);
+  for (const std::int64_t n : {767, 768, 769, 784, 1000, 1024, 1056, 1537})
+    for (const std::int64_t rows : {127, 128, 257, 513})
+      for (const std::int64_t behind : {0, 1, 16, 32, 48, 63})
+        check_sums(rows, (n + 63) / 64 * 64, n, GetParam(), random, behind);
 }
 
 // Sums of the greatest and the least elements, past what 16 bits hold.
