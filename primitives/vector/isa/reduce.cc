@@ -1,6 +1,7 @@
 // Sums and means of bytes. Where signed bytes are summed as unsigned ones with the top bit flipped, 128 is too much for
 // each.
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "primitives/vector/isa/lanes.hpp"
@@ -282,24 +283,27 @@ void sum_columns(const void* in, std::int64_t rows, std::int64_t stride, std::in
 
 // --- means ---------------------------------------------------------------------------------------
 
-/// By the definition.
-template <class T>
-inline void divided_means(const std::int32_t* __restrict sums, std::size_t n, const MeanParameters& parameters,
-                          T* __restrict y) {
+/// Means of sums less the shift, by the definition, before they are saturated.
+inline Ints divided(Ints differences, const MeanParameters& parameters) {
   constexpr float kBound = 131072;  // more is saturated anyway
-  constexpr float kRoundToInteger =
-      0x1.8p23F;  // adding it and taking it off rounds to the nearest integer, ties to even
-  constexpr std::int32_t kLowest = T(-1) < T(0) ? -128 : 0;
-  const auto shift = static_cast<std::int32_t>(parameters.shift);
-  const double scale = parameters.scale;
-  const double divisor = parameters.divisor;
-  const std::int32_t zero_point = parameters.zero_point;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto value = static_cast<float>(static_cast<double>(sums[i] - shift) * scale / divisor);
-    const float low = value > -kBound ? value : -kBound;  // NaN too
-    const float bounded = low < kBound ? low : kBound;
-    const std::int32_t level = static_cast<std::int32_t>((bounded + kRoundToInteger) - kRoundToInteger) + zero_point;
-    y[i] = static_cast<T>(level < kLowest ? kLowest : level > kLowest + 255 ? kLowest + 255 : level);
+  const Floats value = quotients(differences, parameters.scale, parameters.divisor);
+  const Floats bounded = min(max(value, spread(-kBound)), spread(kBound));  // NaN too
+  return add(round(bounded), spread(parameters.zero_point));
+}
+
+inline Ints minus_shift(const MeanParameters& parameters) {
+  return spread(static_cast<std::int32_t>(-parameters.shift));
+}
+
+template <class T>
+inline void divided_means(const std::int32_t* sums, std::size_t n, const MeanParameters& parameters, T* y) {
+  for (std::size_t i = 0; i < n; i += kLanes) {
+    const std::size_t count = n - i < kLanes ? n - i : kLanes;
+    const Ints some = count < kLanes ? load(sums + i, count) : load(sums + i);
+    const Ints means = divided(add(some, minus_shift(parameters)), parameters);
+    T bytes[4 * kLanes];
+    store_saturated(bytes, means, means, means, means);
+    std::memcpy(y + i, bytes, count);
   }
 }
 
@@ -315,20 +319,29 @@ constexpr float kSmallRatio = 0.25F;  // times a 32-bit sum leaves room for a ze
 template <class T, bool kIsBounded>
 inline std::size_t multiplied_means(const std::int32_t* sums, std::size_t n, const MeanParameters& parameters,
                                     float ratio, T* y) {
-  const Ints minus_shift = spread(static_cast<std::int32_t>(-parameters.shift));
+  const Ints shift = minus_shift(parameters);
   const Ints zero_point = spread(parameters.zero_point);
   std::size_t i = 0;
+  const auto differences = [&](std::size_t k) { return add(load(sums + i + k * kLanes), shift); };
+  const auto product = [&](std::size_t k) {
+    const Floats value = mul(to_float(differences(k)), spread(ratio));
+    return kIsBounded ? value : min(max(value, spread(-kFarthest)), spread(kFarthest));
+  };
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    Ints means[4];
     Floats farthest = spread(0.0F);  // from the nearest integers
-    const auto level = [&](std::size_t k) {
-      Floats value = mul(to_float(add(load(sums + i + k * kLanes), minus_shift)), spread(ratio));
-      if (!kIsBounded) value = min(max(value, spread(-kFarthest)), spread(kFarthest));
+    for (std::size_t k = 0; k < 4; ++k) {
+      const Floats value = product(k);
       const Ints nearest = round(value);
       farthest = greater_magnitude(value - to_float(nearest), farthest);
-      return add(nearest, zero_point);
-    };
-    store_saturated(y + i, level(0), level(1), level(2), level(3));
-    if (any_above(farthest, kFarFromTies)) divided_means(sums + i, 4 * kLanes, parameters, y + i);
+      means[k] = add(nearest, zero_point);
+    }
+    if (any_above(farthest, kFarFromTies))
+      for (std::size_t k = 0; k < 4; ++k) {
+        const Floats off = product(k) - to_float(round(product(k)));
+        if (any_above(greater_magnitude(off, off), kFarFromTies)) means[k] = divided(differences(k), parameters);
+      }
+    store_saturated(y + i, means[0], means[1], means[2], means[3]);
   }
   return i;
 }

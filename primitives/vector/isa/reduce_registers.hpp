@@ -117,6 +117,15 @@ inline void in_order(Bytes even, Bytes odd, const Function& function) {
 inline Bytes add_dwords(Bytes a, Bytes b) { return _mm512_add_epi32(a, b); }
 inline Bytes spread_dword(std::int32_t a) { return _mm512_set1_epi32(a); }
 
+/// Rounded from double: a * scale / divisor.
+inline Floats quotients(Ints a, double scale, double divisor) {
+  const auto half = [=](__m256i ints) {
+    const __m512d product = _mm512_mul_pd(_mm512_cvtepi32_pd(ints), _mm512_set1_pd(scale));
+    return _mm512_cvtpd_ps(_mm512_div_pd(product, _mm512_set1_pd(divisor)));
+  };
+  const __m256 low = half(_mm512_castsi512_si256(a));
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), half(_mm512_extracti64x4_epi64(a, 1)), 1);
+}
 /// The greater of two magnitudes.
 inline Floats greater_magnitude(Floats a, Floats b) { return _mm512_range_ps(a, b, 0x0B); }
 /// Whether a lane is.
@@ -191,6 +200,13 @@ inline void in_order(Bytes even, Bytes odd, const Function& function) {
 }
 inline Bytes add_dwords(Bytes a, Bytes b) { return _mm256_add_epi32(a, b); }
 inline Bytes spread_dword(std::int32_t a) { return _mm256_set1_epi32(a); }
+inline Floats quotients(Ints a, double scale, double divisor) {
+  const auto half = [=](__m128i ints) {
+    const __m256d product = _mm256_mul_pd(_mm256_cvtepi32_pd(ints), _mm256_set1_pd(scale));
+    return _mm256_cvtpd_ps(_mm256_div_pd(product, _mm256_set1_pd(divisor)));
+  };
+  return _mm256_set_m128(half(_mm256_extracti128_si256(a, 1)), half(_mm256_castsi256_si128(a)));
+}
 inline Floats greater_magnitude(Floats a, Floats b) {
   const Floats sign = spread(-0.0F);
   return max(_mm256_andnot_ps(sign, a), _mm256_andnot_ps(sign, b));
