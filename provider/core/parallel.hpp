@@ -47,6 +47,7 @@ struct Range {
   std::int64_t end = 0;
 };
 inline Range split(std::int64_t count, std::int64_t grain, std::size_t parts, std::size_t index) noexcept {
+  if (parts == 1) return {0, count};  // divisions take longer than all that small work
   const std::int64_t units = (count + grain - 1) / grain;
   const auto at = [&](std::size_t i) {
     return std::min(count, units * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(parts) * grain);

@@ -49,7 +49,8 @@ class ReducePlan final : public Plan {
         elements_(request.inputs[kData].elements()),
         results_(request.outputs[0].elements()),
         count_(count_of(request.inputs[kData].dims, reduced)),
-        walk_(request.inputs[kData].dims, reduced) {}
+        walk_(request.inputs[kData].dims, reduced),
+        block_steps_(std::max<std::int64_t>(1, kBlock / walk_.kept().sum_stride)) {}
 
   void run(const Call& call, const TensorView* inputs, const TensorView* outputs) const override {
     const auto* x = inputs[kData].as<const std::uint8_t>();
@@ -91,12 +92,13 @@ class ReducePlan final : public Plan {
   template <class Total>
   void reduce_blocks(const Call& call, std::size_t parts, const std::uint8_t* x, const Results& results) const {
     const ReduceWalk::Loop& kept = walk_.kept();
-    const auto wanted = static_cast<std::int64_t>(parts);
-    std::int64_t steps = std::max<std::int64_t>(1, kBlock / kept.sum_stride);
-    steps = std::min(steps, (kept.extent + wanted - 1) / wanted);
-    if (kept.x_stride == 1) steps = (steps + 63) / 64 * 64;  // whole registers of columns
-    const std::int64_t blocks = (kept.extent + steps - 1) / steps;
-    parts = std::min(parts, static_cast<std::size_t>(blocks));
+    std::int64_t steps = block_steps_;
+    if (parts > 1) {
+      const auto wanted = static_cast<std::int64_t>(parts);
+      steps = std::min(steps, (kept.extent + wanted - 1) / wanted);
+      if (kept.x_stride == 1) steps = (steps + 63) / 64 * 64;  // whole registers of columns
+      parts = std::min(parts, static_cast<std::size_t>((kept.extent + steps - 1) / steps));
+    }
     parallel_for(call, parts, [&](std::size_t i) {
       const Range range = split(kept.extent, steps, parts, i);
       const std::int64_t most = std::min(steps, range.end - range.begin) * kept.sum_stride;
@@ -174,6 +176,7 @@ class ReducePlan final : public Plan {
   const std::int64_t results_;
   const std::int64_t count_;
   const ReduceWalk walk_;
+  const std::int64_t block_steps_;  ///< of the outermost kept loop, whose sums are a block
 };
 
 class ReduceKernel final : public Kernel {
