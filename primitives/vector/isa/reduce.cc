@@ -147,19 +147,19 @@ constexpr std::int64_t kRowsOfWords = 256;  // bytes whose sum a word holds: 256
 template <bool kSigned, int kRegisters>
 class Columns {
  public:
-  Columns() : words_(zero()), upper_(zero()) {}
+  OCTET_INLINE Columns() : words_(zero()), upper_(zero()) {}
 
-  void add(const std::uint8_t* p) {
+  OCTET_INLINE void add(const std::uint8_t* p) {
     before_.add(p);
     add(load_register(p + kOffset));
   }
   /// With only `columns` of the last register.
-  void add(const std::uint8_t* p, std::int64_t columns, const std::uint8_t* end) {
+  OCTET_INLINE void add(const std::uint8_t* p, std::int64_t columns, const std::uint8_t* end) {
     before_.add(p);
     add(load_rest<Bytes>(p + kOffset, columns, end));
   }
   /// totals = the sums, `more`, and what the totals were where `accumulate`.
-  void store(bool accumulate, std::int32_t more, std::int32_t* totals) const {
+  OCTET_INLINE void store(bool accumulate, std::int32_t more, std::int32_t* totals) const {
     before_.store(accumulate, more, totals);
     in_order(sub_words(words_, to_upper_bytes(upper_)), upper_, [&](int quarter, Bytes sums) {
       std::int32_t* at = totals + kOffset + quarter * (kBytes / 4);
@@ -171,7 +171,7 @@ class Columns {
  private:
   static constexpr std::int64_t kOffset = (kRegisters - 1) * kBytes;
 
-  void add(Bytes loaded) {
+  OCTET_INLINE void add(Bytes loaded) {
     const Bytes bytes = held(unsigned_bytes<kSigned>(loaded));
     words_ = add_words(words_, bytes);
     upper_ = add_words(upper_, upper_bytes(bytes));
@@ -183,8 +183,8 @@ class Columns {
 template <bool kSigned>
 class Columns<kSigned, 0> {
  public:
-  void add(const std::uint8_t*) {}
-  void store(bool, std::int32_t, std::int32_t*) const {}
+  OCTET_INLINE void add(const std::uint8_t*) {}
+  OCTET_INLINE void store(bool, std::int32_t, std::int32_t*) const {}
 };
 
 #ifdef __AVX512F__
@@ -222,7 +222,7 @@ void sum_some_columns(const std::uint8_t* x, std::int64_t rows, std::int64_t str
 
 // Where blocks are parts of long rows, loads that cross a cache line cost up to a quarter of the time: it pays to do
 // the columns before an aligned one on their own.
-constexpr std::int64_t kLongRow = 768;
+constexpr std::int64_t kLongRow = 1024;
 constexpr std::int64_t kRowsToAlign = 128;
 
 /// The columns of the first block.
@@ -253,6 +253,11 @@ void sum_column_blocks(const std::uint8_t* x, std::int64_t rows, std::int64_t st
   }
 }
 
+/// totals[i] += sums[i]
+inline void add_sums(const std::int32_t* __restrict sums, std::int64_t n, std::int32_t* __restrict totals) {
+  for (std::int64_t i = 0; i < n; ++i) totals[i] = wrap(std::int64_t{totals[i]} + sums[i]);
+}
+
 /// How many rows of n bytes make one of up to kWide bytes; of whole registers, if there is such a number.
 inline std::int64_t rows_to_join(std::int64_t n) {
   std::int64_t whole = kBytes;  // rows that make whole registers
@@ -268,17 +273,23 @@ void sum_columns(const void* in, std::int64_t rows, std::int64_t stride, std::in
   const std::uint8_t* end = x + (rows - 1) * stride + n;
   const std::int64_t joined = stride == n ? rows_to_join(n) : 1;
   if (joined <= 1 || rows < 2 * joined) return sum_column_blocks<kSigned>(x, rows, stride, n, end, accumulate, sums);
-  // Several short rows make a long one.
+  // Several short rows make a long one, whose sums are folded until they are those of one row.
   std::int32_t wide[kWide];
   const std::int64_t whole = rows / joined * joined;
   sum_column_blocks<kSigned>(x, rows / joined, joined * n, joined * n, end, false, wide);
-  for (std::int64_t j = 0; j < n; ++j) {
-    std::int64_t total = accumulate ? sums[j] : 0;
-    for (std::int64_t k = 0; k < joined; ++k) total += wide[k * n + j];
-    for (std::int64_t i = whole; i < rows; ++i)
-      total += kSigned ? static_cast<std::int8_t>(x[i * n + j]) : x[i * n + j];
-    sums[j] = wrap(total);
+  if (whole < rows) {
+    const std::int64_t rest = (rows - whole) * n;
+    sum_column_blocks<kSigned>(x + whole * n, 1, rest, rest, end, true, wide);
   }
+  for (std::int64_t count = joined; count > 1;) {
+    const std::int64_t half = (count + 1) / 2;
+    add_sums(wide + half * n, (count - half) * n, wide);
+    count = half;
+  }
+  if (accumulate)
+    add_sums(wide, n, sums);
+  else
+    std::memcpy(sums, wide, static_cast<std::size_t>(n) * sizeof *sums);
 }
 
 // --- means ---------------------------------------------------------------------------------------
