@@ -231,6 +231,15 @@ inline std::int64_t first_block(const std::uint8_t* x, std::int64_t rows, std::i
   return past == 0 || stride % kBytes != 0 || rows < kRowsToAlign || n < kLongRow ? kWide : kBytes - past;
 }
 
+/// totals = the sums, and what the totals were where `accumulate`.
+inline void put_sums(const std::int32_t* __restrict sums, std::int64_t n, bool accumulate,
+                     std::int32_t* __restrict totals) {
+  if (accumulate)
+    for (std::int64_t i = 0; i < n; ++i) totals[i] = wrap(std::int64_t{totals[i]} + sums[i]);
+  else
+    std::memcpy(totals, sums, static_cast<std::size_t>(n) * sizeof *sums);
+}
+
 /// All columns of some rows before the next rows: what the processor fetches ahead of a part of a row is used soon.
 template <bool kSigned>
 void sum_column_blocks(const std::uint8_t* x, std::int64_t rows, std::int64_t stride, std::int64_t n,
@@ -247,15 +256,9 @@ void sum_column_blocks(const std::uint8_t* x, std::int64_t rows, std::int64_t st
       }
       std::int32_t wide[kWide];
       sum_some_columns<kSigned>(block, count, stride, columns, end, false, wide);
-      for (std::int64_t i = 0; i < columns; ++i)
-        sums[j + i] = keep ? wrap(std::int64_t{sums[j + i]} + wide[i]) : wide[i];
+      put_sums(wide, columns, keep, sums + j);
     }
   }
-}
-
-/// totals[i] += sums[i]
-inline void add_sums(const std::int32_t* __restrict sums, std::int64_t n, std::int32_t* __restrict totals) {
-  for (std::int64_t i = 0; i < n; ++i) totals[i] = wrap(std::int64_t{totals[i]} + sums[i]);
 }
 
 /// How many rows of n bytes make one of up to kWide bytes; of whole registers, if there is such a number.
@@ -283,13 +286,10 @@ void sum_columns(const void* in, std::int64_t rows, std::int64_t stride, std::in
   }
   for (std::int64_t count = joined; count > 1;) {
     const std::int64_t half = (count + 1) / 2;
-    add_sums(wide + half * n, (count - half) * n, wide);
+    put_sums(wide + half * n, (count - half) * n, true, wide);
     count = half;
   }
-  if (accumulate)
-    add_sums(wide, n, sums);
-  else
-    std::memcpy(sums, wide, static_cast<std::size_t>(n) * sizeof *sums);
+  put_sums(wide, n, accumulate, sums);
 }
 
 // --- means ---------------------------------------------------------------------------------------
