@@ -13,7 +13,7 @@
 //                      A row of one value v != 0 has scaleA = |v| and zeroA = v < 0, so that it is exact.
 //   B, each column j:  scaleB[j] = max|B| / 127, or / 63 with avoid_overflow;  iB = rint(B * (1 / scaleB[j]))
 //                      B of int8 is taken as it is, -128 included, with the scales given.
-//   Scales below 2^-126 become 1: all quantized values are then 0, as for a row or column of zeros.
+//   Other scales below 2^-126 become 1: all quantized values are then 0, as for a row or column of zeros.
 //   Scales of a row or column that holds a NaN or an infinity, or a range beyond float32, are NaN, and so are all
 //   outputs that are computed with them.
 //   sum = sum over k of (uA - zeroA[i]) * iB, an exact integer for every K
@@ -153,6 +153,8 @@ class OCTET_API InnerProduct {
   std::size_t held_bytes() const noexcept;
 
  private:
+  const core::InnerProductState& state() const;
+
   std::unique_ptr<core::InnerProductState> state_;
 };
 

@@ -205,7 +205,7 @@ class OCTET_API Operator {
   Decision explain(const std::vector<TensorView>& inputs) const;
 
   /// For the adapters of this library.
-  const core::OperatorState& state() const noexcept { return *state_; }
+  const core::OperatorState& state() const;
 
  private:
   std::unique_ptr<core::OperatorState> state_;

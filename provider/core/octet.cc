@@ -19,7 +19,7 @@ Operator& Operator::operator=(Operator&&) noexcept = default;
 std::vector<ValueInfo> Operator::infer(const std::vector<TensorView>& inputs) const {
   return guarded([&] {
     std::vector<ValueInfo> result;
-    for (const core::TensorInfo& info : state_->plan(inputs.data(), inputs.size())->outputs) {
+    for (const core::TensorInfo& info : state().plan(inputs.data(), inputs.size())->outputs) {
       ValueInfo value{info.dtype};
       if (info.present()) value.dims = info.dims;
       result.push_back(std::move(value));
@@ -31,9 +31,10 @@ std::vector<ValueInfo> Operator::infer(const std::vector<TensorView>& inputs) co
 void Operator::run(const TensorView* inputs, std::size_t num_inputs, const TensorView* outputs, std::size_t num_outputs,
                    const Call& call) const {
   guarded([&] {
-    const auto entry = state_->plan(inputs, num_inputs);
-    state_->check_outputs(*entry, outputs, num_outputs);
-    state_->run(*entry, inputs, num_inputs, outputs, core::with_own_threads(call, state_->options().threads));
+    const core::OperatorState& op = state();
+    const auto entry = op.plan(inputs, num_inputs);
+    op.check_outputs(*entry, outputs, num_outputs);
+    op.run(*entry, inputs, num_inputs, outputs, core::with_own_threads(call, op.options().threads));
   });
 }
 
@@ -43,7 +44,12 @@ void Operator::run(const std::vector<TensorView>& inputs, const std::vector<Tens
 }
 
 Decision Operator::explain(const std::vector<TensorView>& inputs) const {
-  return guarded([&] { return state_->plan(inputs.data(), inputs.size())->plan->decision(); });
+  return guarded([&] { return state().plan(inputs.data(), inputs.size())->plan->decision(); });
+}
+
+const core::OperatorState& Operator::state() const {
+  if (state_ == nullptr) throw Error(ErrorCode::invalid_argument, "operator: it was moved to another object");
+  return *state_;
 }
 
 const char* version() noexcept { return OCTET_VERSION; }

@@ -84,18 +84,26 @@ InnerProduct& InnerProduct::operator=(InnerProduct&&) noexcept = default;
 void InnerProduct::forward(ConstElements a, Elements c, const Call& call) const { forward(a, {}, c, call); }
 
 void InnerProduct::forward(ConstElements a, ConstElements b, Elements c, const Call& call) const {
-  const auto& [m, n, k, options] = state_->spec();
-  const std::int64_t rows = rows_of(state_->spec(), a, c);
-  if (rows > m) throw Error(ErrorCode::invalid_argument, state_->label() + ": C has " + std::to_string(rows) + " rows");
-  const void* a_data = Argument(*state_, "A").checked(a, options.a_type, rows * k);
-  const void* b_data = Argument(*state_, "B").checked(b, options.b_type, options.constant_b ? 0 : k * n);
-  void* c_data = Argument(*state_, "C").checked(c, options.c_type, rows * n);
+  const core::InnerProductState& product = state();
+  const auto& [m, n, k, options] = product.spec();
+  const std::int64_t rows = rows_of(product.spec(), a, c);
+  if (rows > m)
+    throw Error(ErrorCode::invalid_argument,
+                product.label() + ": C has " + std::to_string(rows) + " rows, expected at most m");
+  const void* a_data = Argument(product, "A").checked(a, options.a_type, rows * k);
+  const void* b_data = Argument(product, "B").checked(b, options.b_type, options.constant_b ? 0 : k * n);
+  void* c_data = Argument(product, "C").checked(c, options.c_type, rows * n);
   const Call lent = core::with_own_threads(call, options.threads);
-  guarded([&] { state_->forward(rows, a_data, b_data, nullptr, c_data, lent); });
+  guarded([&] { product.forward(rows, a_data, b_data, nullptr, c_data, lent); });
 }
 
-Decision InnerProduct::decision() const { return state_->decision(); }
-std::size_t InnerProduct::held_bytes() const noexcept { return state_->held_bytes(); }
+Decision InnerProduct::decision() const { return state().decision(); }
+std::size_t InnerProduct::held_bytes() const noexcept { return state_ ? state_->held_bytes() : 0; }
+
+const core::InnerProductState& InnerProduct::state() const {
+  if (state_ == nullptr) throw Error(ErrorCode::invalid_argument, "inner product: it was moved to another object");
+  return *state_;
+}
 
 DynamicQuantizedInnerProduct::DynamicQuantizedInnerProduct() = default;
 DynamicQuantizedInnerProduct::~DynamicQuantizedInnerProduct() = default;

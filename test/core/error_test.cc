@@ -160,6 +160,21 @@ TEST(ErrorBases, AreValid) {
   }
 }
 
+TEST(ErrorMoved, UseIsAnError) {
+  const Attempt attempt(json{{"base", "QLinearAdd"}});
+  Node node = attempt.node();
+  node.inputs = attempt.inputs.infos;
+  Operator op(node);
+  const Operator moved = std::move(op);
+  const std::vector<TensorView> inputs = attempt.inputs.views(), outputs = attempt.outputs.views();
+  // NOLINTBEGIN(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is tested
+  EXPECT_THROW(op.run(inputs, outputs), Error);
+  EXPECT_THROW(static_cast<void>(op.infer(inputs)), Error);
+  EXPECT_THROW(static_cast<void>(op.explain(inputs)), Error);
+  // NOLINTEND(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
+  moved.run(inputs, outputs);
+}
+
 std::string name_of(const testing::TestParamInfo<std::size_t>& info) {
   const json& test_case = table()["cases"][info.param];
   return test_case["base"].get<std::string>() + "_" + test_case["name"].get<std::string>();

@@ -298,6 +298,19 @@ TEST(LifeCycle, WrongUseIsAnError) {
   expect([&] { product.Forward(x, nullptr, nullptr, x); }, "Init() comes first");
 }
 
+TEST(LifeCycle, UseAfterAMoveIsAnError) {
+  std::vector<float> x(4, 1.0F), c(1);
+  InnerProduct product(1, 1, 4, {}, {x});
+  const InnerProduct moved = std::move(product);
+  // NOLINTBEGIN(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is tested
+  EXPECT_THROW(product.forward(x, c), Error);
+  EXPECT_THROW(static_cast<void>(product.decision()), Error);
+  EXPECT_EQ(product.held_bytes(), 0U);
+  // NOLINTEND(bugprone-use-after-move,clang-analyzer-cplusplus.Move)
+  moved.forward(x, c);
+  EXPECT_EQ(c[0], 4.0F);
+}
+
 #ifndef __SANITIZE_ADDRESS__  // which ends the process where memory is asked for in vain
 TEST(LifeCycle, MemoryThatIsNotThereIsAnError) {
   constexpr std::size_t kMany = std::size_t{1} << 40;
