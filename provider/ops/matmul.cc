@@ -234,9 +234,9 @@ A has one scale for the whole tensor, so that rows of small values beside rows o
 row's result depends on the rows that are in the tensor with it.
 
 With the option `rowwise` a_scale and a_zero_point are found for each row of A (all of its axes but the last) from that
-row alone, as above but for three kinds of row: one of a single value v != 0 has scale |v|, and so is exact; a scale
-below 2^-126 becomes 1; with a NaN, an infinity or a range beyond float32 it is NaN. A row's numbers then do not depend
-on the others.)";
+row alone, as above but for three kinds of row: one of a single value v != 0 has scale |v|, and so is exact;
+another scale below 2^-126 becomes 1; with a NaN, an infinity or a range beyond float32 it is NaN. A row's numbers then
+do not depend on the others.)";
   op.inputs = {
       {"A", "T1", "Left matrix, [...,M,K] or [K]."},
       {"B", "T2", "Right matrix, [...,K,N] or [K]."},
