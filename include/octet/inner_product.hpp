@@ -17,7 +17,8 @@
 //   Scales of a row or column that holds a NaN or an infinity, or a range beyond float32, are NaN, and so are all
 //   outputs that are computed with them.
 //   sum = sum over k of (uA - zeroA[i]) * iB, an exact integer for every K
-//   val = f32(sum) * (scaleA[i] * scaleB[j]), then val + bias[j] where there is a bias
+//   val = f32(sum) * (scaleA[i] * scaleB[j]), then val + bias[j] where there is a bias; a product of scales beyond
+//         float32 is infinite, and NaN comes of a sum of 0
 //   C   = activation(val), as float32 or rounded to bfloat16
 // Against the product of the unquantized numbers, the error of val before its own two roundings is at most 1.001 times
 //   sum over k of  scaleA[i] |B| / 2 + scaleB[j] |A| / 2 + scaleA[i] scaleB[j] / 4     (without scaleB where B is int8)
@@ -120,10 +121,12 @@ struct InnerProductOptions {
 
 /// What belongs to an inner product beside its options. Everything is copied.
 struct InnerProductParameters {
-  ConstElements weight;      ///< constant B: K * N elements of b_type; else none
-  ConstElements scale;       ///< B of int8: N scales, float32
-  ConstElements bias;        ///< N of float32; none: zeros
-  ConstElements activation;  ///< float32: as many as the activation has
+  // NOLINTBEGIN(readability-redundant-member-init): without them GCC warns of those that {weight} leaves out
+  ConstElements weight = {};      ///< constant B: K * N elements of b_type; else none
+  ConstElements scale = {};       ///< B of int8: N scales, float32
+  ConstElements bias = {};        ///< N of float32; none: zeros
+  ConstElements activation = {};  ///< float32: as many as the activation has
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 namespace core {

@@ -25,7 +25,8 @@ struct Conditions {
 };
 
 /// Products and quantizers first (patterns.hpp), then what is a function of bytes, then tails, then every other node
-/// that Octet has a kernel for. A node that Octet refuses is left to the other providers.
+/// that Octet has a kernel for. A node that Octet refuses is left to the other providers; but where those would end the
+/// process or have nothing, a wrong node is taken, and ends the session when its kernel is made.
 Claims claim_nodes(const Graph& graph, const Conditions& conditions);
 
 /// "taken together: QLinearSigmoid 'act', QLinearMul 'product', as one table of 256 values": the nodes of a group and

@@ -285,3 +285,51 @@ def test_operators_without_a_kernel_stay(rng: np.random.Generator, tmp_path: Pat
     run = run_profiled(graph.model(), feeds, tmp_path)
     assert run.on_cpu() == {"QLinearWhere": 1}
     assert_same_bits(run.outputs, cpu_session(graph.model()).run(None, feeds))
+
+
+def wrong_concat(absent: int) -> onnx.ModelProto:
+    """Two tensors with the scale or zero point of one left out."""
+    node = NodeModel("QLinearConcat", MICROSOFT).hold(F32(0.5)).hold(np.uint8(3))
+    for i in range(6):
+        if i == absent:
+            node.leave_out()
+        elif i % 3 == 0:
+            node.feed(np.zeros((2, 3), np.uint8))
+        else:
+            node.hold(F32(0.5) if i % 3 == 1 else np.uint8(3))
+    return node.give(np.uint8, axis=0)
+
+
+def wrong_unary(op: str) -> onnx.ModelProto:
+    """Without the last zero point, and with a scale for each column."""
+    node = NodeModel(op, MICROSOFT).feed(np.zeros((2, 3), np.uint8), [2, 3]).hold(np.ones(3, F32)).hold(np.uint8(3))
+    return node.hold(F32(0.5)).give(np.uint8)
+
+
+def wrong_mean() -> onnx.ModelProto:
+    node = NodeModel("QLinearReduceMean", MICROSOFT).feed(np.zeros((2, 0), np.uint8), [2, 0])
+    node.hold(F32(1)).hold(np.uint8(0)).hold(F32(1)).hold(np.uint8(0))
+    return node.give(np.uint8, axes=[1], keepdims=1)
+
+
+def wrong_sum() -> onnx.ModelProto:
+    node = NodeModel("ReduceSumInteger", MICROSOFT).feed(np.zeros((2, 3), np.uint8), [2, 3])
+    return node.give(np.uint32, axes=[1, -1], keepdims=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "text"),
+    [
+        (wrong_concat(2), r"QLinearConcat '.*': input 'inputs\[2\]' is missing"),
+        (wrong_concat(4), r"QLinearConcat '.*': input 'inputs\[4\]' is missing"),
+        (wrong_concat(5), "QLinearConcat '.*': input 'inputs' has 5 members, expected 3"),
+        (wrong_unary("QLinearLeakyRelu"), "QLinearLeakyRelu '.*': input 'X_scale' has 3 elements, expected 1"),
+        (wrong_unary("QLinearSigmoid"), "QLinearSigmoid '.*': input 'X_scale' has 3 elements, expected 1"),
+        (wrong_mean(), "QLinearReduceMean '.*': .* the mean of no elements is not defined"),
+        (wrong_sum(), "ReduceSumInteger '.*': attribute 'axes' names axis 1 twice"),
+    ],
+)
+def test_wrong_nodes_that_nobody_else_refuses(model: onnx.ModelProto, text: str) -> None:
+    """onnxruntime's kernel ends the process for them, or it has none."""
+    with pytest.raises(Exception, match=text):
+        octet_session(model)
