@@ -334,24 +334,21 @@ inline std::size_t multiplied_means(const std::int32_t* sums, std::size_t n, con
   const Ints zero_point = spread(parameters.zero_point);
   std::size_t i = 0;
   const auto differences = [&](std::size_t k) { return add(load(sums + i + k * kLanes), shift); };
-  const auto product = [&](std::size_t k) {
-    const Floats value = mul(to_float(differences(k)), spread(ratio));
-    return kIsBounded ? value : min(max(value, spread(-kFarthest)), spread(kFarthest));
-  };
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
     Ints means[4];
-    Floats farthest = spread(0.0F);  // from the nearest integers
+    Floats off[4];  // from the nearest integers
+    Floats farthest = spread(0.0F);
     for (std::size_t k = 0; k < 4; ++k) {
-      const Floats value = product(k);
+      Floats value = mul(to_float(differences(k)), spread(ratio));
+      if (!kIsBounded) value = min(max(value, spread(-kFarthest)), spread(kFarthest));
       const Ints nearest = round(value);
-      farthest = greater_magnitude(value - to_float(nearest), farthest);
+      off[k] = value - to_float(nearest);
+      farthest = greater_magnitude(off[k], farthest);
       means[k] = add(nearest, zero_point);
     }
     if (any_above(farthest, kFarFromTies))
-      for (std::size_t k = 0; k < 4; ++k) {
-        const Floats off = product(k) - to_float(round(product(k)));
-        if (any_above(greater_magnitude(off, off), kFarFromTies)) means[k] = divided(differences(k), parameters);
-      }
+      for (std::size_t k = 0; k < 4; ++k)
+        if (any_above(greater_magnitude(off[k], off[k]), kFarFromTies)) means[k] = divided(differences(k), parameters);
     store_saturated(y + i, means[0], means[1], means[2], means[3]);
   }
   return i;
