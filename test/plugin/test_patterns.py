@@ -22,9 +22,7 @@ FUSED = "MatMulIntegerToFloat"
 CPU_FUSIONS = {"DynamicQuantizeMatMul", "MatMulIntegerToFloat"}
 
 
-def check(
-    graph: Graph, feeds: dict[str, np.ndarray], folder: Path, level: Level = Level.ORT_ENABLE_ALL
-) -> Run:
+def check(graph: Graph, feeds: dict[str, np.ndarray], folder: Path, level: Level = Level.ORT_ENABLE_ALL) -> Run:
     assert_explained_as_taken(graph.model(), folder)
     return run_compared(graph.model(), feeds, folder, level)
 
