@@ -237,7 +237,7 @@ inline void put_sums(const std::int32_t* __restrict sums, std::int64_t n, bool a
   if (accumulate)
     for (std::int64_t i = 0; i < n; ++i) totals[i] = wrap(std::int64_t{totals[i]} + sums[i]);
   else
-    std::memcpy(totals, sums, static_cast<std::size_t>(n) * sizeof *sums);
+    for (std::int64_t i = 0; i < n; ++i) totals[i] = sums[i];
 }
 
 /// All columns of some rows before the next rows: what the processor fetches ahead of a part of a row is used soon.
