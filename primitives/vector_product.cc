@@ -14,6 +14,7 @@ using vector::kColumnBlock;
 // Many rows: one block of columns at a time, so that the sums wait for the epilogue in the L1 cache. Few rows: as many
 // columns as one call can take.
 constexpr std::int64_t kRowBlock = 48;
+constexpr std::int64_t kTileRowBlock = 128;  // with AMX
 constexpr std::int64_t kFewRows = 6;
 
 // Weights that come with the run. Up to kPlainRows, reading them in their own order costs less than packing them. Up to
@@ -22,6 +23,14 @@ constexpr std::int64_t kFewRows = 6;
 constexpr std::int64_t kPlainRows = 4;
 constexpr std::int64_t kDepth = 384;
 constexpr std::int64_t kSums = 16384;  // of a call
+
+bool has_amx() { return cpu_isa_level() == Isa::avx512_core_amx; }
+
+/// Multiplications per nanosecond.
+double speed() {
+  if (has_amx()) return 800;
+  return has_vnni(cpu_isa_level()) ? 100 : 30;
+}
 
 std::int64_t columns_at_a_time(const ProductRequest& request) {
   if (request.m > kRowBlock) return kColumnBlock;
@@ -32,8 +41,8 @@ std::int64_t columns_at_a_time(const ProductRequest& request) {
 class VectorProduct final : public Product {
  public:
   explicit VectorProduct(const ProductRequest& request)
-      : Product(std::string("product:") + vector::kernels().isa, kRowBlock, columns_at_a_time(request),
-                has_vnni(cpu_isa_level()) ? 100 : 30),
+      : Product(std::string("product:") + isa_name(cpu_isa_level()), has_amx() ? kTileRowBlock : kRowBlock,
+                columns_at_a_time(request), speed()),
         k_(request.k) {}
 
   void run(std::int64_t rows, std::int64_t columns, const std::uint8_t* a, const std::int8_t* b,

@@ -3,6 +3,15 @@
 #include "provider/core/cpu.hpp"
 
 namespace octet::vector {
+namespace {
+
+Kernels with_tiles() {
+  Kernels table = avx512_core_vnni::kTable;
+  table.matmul.product = avx512_core_amx::product;
+  return table;
+}
+
+}  // namespace
 
 const Kernels& kernels() {
   switch (core::cpu_isa_level()) {
@@ -13,8 +22,10 @@ const Kernels& kernels() {
     case core::Isa::avx512_core:
       return avx512_core::kTable;
     case core::Isa::avx512_core_vnni:
-    case core::Isa::avx512_core_amx:
       break;
+    case core::Isa::avx512_core_amx:
+      static const Kernels tiles = with_tiles();
+      return tiles;
   }
   return avx512_core_vnni::kTable;
 }

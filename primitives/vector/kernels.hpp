@@ -54,4 +54,9 @@ namespace avx512_core_vnni {
 extern const Kernels kTable;
 }
 
+// amx/product.cc: MatMulKernels::product for CPUs that have AMX too.
+namespace avx512_core_amx {
+void product(const ProductTile& tile);
+}
+
 }  // namespace octet::vector
