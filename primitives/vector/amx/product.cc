@@ -73,32 +73,6 @@ inline void square_step(const std::uint8_t* a, std::int64_t a_stride, const std:
   _tile_dpbusd(3, 5, 7);
 }
 
-void square_pass(const Pass& pass, Ahead& ahead) {
-  const std::int64_t start_stride = pass.start_stride * kWordBytes, acc_stride = pass.acc_stride * kWordBytes;
-  if (pass.start) {
-    const std::int32_t* second = pass.start + kTileRows * pass.start_stride;
-    _tile_loadd(0, pass.start, start_stride);
-    _tile_loadd(1, pass.start + kTileColumns, start_stride);
-    _tile_loadd(2, second, start_stride);
-    _tile_loadd(3, second + kTileColumns, start_stride);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-  for (std::int64_t i = 0; i < pass.k; i += kTileDepth) {
-    fetch(ahead);
-    square_step(pass.a + i, pass.a_stride, pass.b + i * kColumnBlock);
-  }
-  if (pass.a_rest) square_step(pass.a_rest, kTileDepth, pass.b + pass.k * kColumnBlock);
-  std::int32_t* second = pass.acc + kTileRows * pass.acc_stride;
-  _tile_stored(0, pass.acc, acc_stride);
-  _tile_stored(1, pass.acc + kTileColumns, acc_stride);
-  _tile_stored(2, second, acc_stride);
-  _tile_stored(3, second + kTileColumns, acc_stride);
-}
-
 inline void flat_step(const std::uint8_t* a, std::int64_t a_stride, const std::int8_t* b) {
   _tile_loadd(4, a, a_stride);
   _tile_loadd(6, b, kGroupStride);
@@ -111,13 +85,28 @@ inline void flat_step(const std::uint8_t* a, std::int64_t a_stride, const std::i
   _tile_dpbusd(3, 4, 7);
 }
 
-void flat_pass(const Pass& pass, Ahead& ahead) {
-  const std::int64_t start_stride = pass.start_stride * kWordBytes, acc_stride = pass.acc_stride * kWordBytes;
+/// kSquare: 32 rows by 32 columns; otherwise 16 by 64.
+template <bool kSquare>
+constexpr std::int64_t kWidth = (kSquare ? 2 : 4) * kTileColumns;
+
+/// Where the sums of a tile stand.
+template <bool kSquare>
+constexpr std::int64_t place(std::int64_t tile, std::int64_t stride) {
+  return kSquare ? tile / 2 * kTileRows * stride + tile % 2 * kTileColumns : tile * kTileColumns;
+}
+
+template <bool kSquare>
+void tile_pass(const Pass& pass, Ahead& ahead) {
+  constexpr auto kStep = kSquare ? square_step : flat_step;
+  const auto sums = [](auto* base, std::int64_t tile, std::int64_t stride) {
+    return base + place<kSquare>(tile, stride);
+  };
   if (pass.start) {
-    _tile_loadd(0, pass.start, start_stride);
-    _tile_loadd(1, pass.start + kTileColumns, start_stride);
-    _tile_loadd(2, pass.start + 2 * kTileColumns, start_stride);
-    _tile_loadd(3, pass.start + 3 * kTileColumns, start_stride);
+    const std::int64_t stride = pass.start_stride * kWordBytes;
+    _tile_loadd(0, sums(pass.start, 0, pass.start_stride), stride);
+    _tile_loadd(1, sums(pass.start, 1, pass.start_stride), stride);
+    _tile_loadd(2, sums(pass.start, 2, pass.start_stride), stride);
+    _tile_loadd(3, sums(pass.start, 3, pass.start_stride), stride);
   } else {
     _tile_zero(0);
     _tile_zero(1);
@@ -126,48 +115,48 @@ void flat_pass(const Pass& pass, Ahead& ahead) {
   }
   for (std::int64_t i = 0; i < pass.k; i += kTileDepth) {
     fetch(ahead);
-    flat_step(pass.a + i, pass.a_stride, pass.b + i * kColumnBlock);
+    kStep(pass.a + i, pass.a_stride, pass.b + i * kColumnBlock);
   }
-  if (pass.a_rest) flat_step(pass.a_rest, kTileDepth, pass.b + pass.k * kColumnBlock);
-  _tile_stored(0, pass.acc, acc_stride);
-  _tile_stored(1, pass.acc + kTileColumns, acc_stride);
-  _tile_stored(2, pass.acc + 2 * kTileColumns, acc_stride);
-  _tile_stored(3, pass.acc + 3 * kTileColumns, acc_stride);
+  if (pass.a_rest) kStep(pass.a_rest, kTileDepth, pass.b + pass.k * kColumnBlock);
+  const std::int64_t stride = pass.acc_stride * kWordBytes;
+  _tile_stored(0, sums(pass.acc, 0, pass.acc_stride), stride);
+  _tile_stored(1, sums(pass.acc, 1, pass.acc_stride), stride);
+  _tile_stored(2, sums(pass.acc, 2, pass.acc_stride), stride);
+  _tile_stored(3, sums(pass.acc, 3, pass.acc_stride), stride);
 }
 
 /// A pass whose columns are not all there: computed beside, and those that are copied.
-template <std::int64_t kWidth>
-void narrow_pass(void (*run)(const Pass&, Ahead&), const Pass& pass, std::int64_t rows, std::int64_t columns,
-                 Ahead& ahead) {
+template <bool kSquare>
+void narrow_pass(const Pass& pass, std::int64_t rows, std::int64_t columns, Ahead& ahead) {
   alignas(64) std::int32_t sums[2 * kTileRows * 2 * kTileColumns];
   const std::size_t bytes = static_cast<std::size_t>(columns) * sizeof *sums;
   Pass whole = pass;
   whole.acc = sums;
-  whole.acc_stride = kWidth;
+  whole.acc_stride = kWidth<kSquare>;
   if (pass.start) {
     for (std::int64_t m = 0; m < rows; ++m)
-      __builtin_memcpy(sums + m * kWidth, pass.start + m * pass.start_stride, bytes);
+      __builtin_memcpy(sums + m * kWidth<kSquare>, pass.start + m * pass.start_stride, bytes);
     whole.start = sums;
-    whole.start_stride = kWidth;
+    whole.start_stride = kWidth<kSquare>;
     memory_is_written();
   }
-  run(whole, ahead);
-  for (std::int64_t m = 0; m < rows; ++m) __builtin_memcpy(pass.acc + m * pass.acc_stride, sums + m * kWidth, bytes);
+  tile_pass<kSquare>(whole, ahead);
+  for (std::int64_t m = 0; m < rows; ++m)
+    __builtin_memcpy(pass.acc + m * pass.acc_stride, sums + m * kWidth<kSquare>, bytes);
 }
 
 /// All columns of up to 32 rows.
-template <std::int64_t kWidth>
-void row_block(void (*run)(const Pass&, Ahead&), Pass pass, std::int64_t rows, std::int64_t columns,
-               std::int64_t padded, Ahead& ahead) {
+template <bool kSquare>
+void row_block(Pass pass, std::int64_t rows, std::int64_t columns, std::int64_t padded, Ahead& ahead) {
   const Pass first = pass;
-  for (std::int64_t n = 0; n < columns; n += kWidth) {
+  for (std::int64_t n = 0; n < columns; n += kWidth<kSquare>) {
     pass.b = first.b + n / kColumnBlock * kColumnBlock * padded + n % kColumnBlock * kGroup;
     pass.acc = first.acc + n;
     if (first.start) pass.start = first.start + n;
-    if (columns - n >= kWidth)
-      run(pass, ahead);
+    if (columns - n >= kWidth<kSquare>)
+      tile_pass<kSquare>(pass, ahead);
     else
-      narrow_pass<kWidth>(run, pass, rows, columns - n, ahead);
+      narrow_pass<kSquare>(pass, rows, columns - n, ahead);
   }
 }
 
@@ -200,9 +189,9 @@ void product(const ProductTile& tile) {
     memory_is_written();
     if (rows != configured) configure(configured = rows);
     if (rows > kTileRows)
-      row_block<2 * kTileColumns>(square_pass, pass, rows, tile.columns, padded_k(tile.k), ahead);
+      row_block<true>(pass, rows, tile.columns, padded_k(tile.k), ahead);
     else
-      row_block<4 * kTileColumns>(flat_pass, pass, rows, tile.columns, padded_k(tile.k), ahead);
+      row_block<false>(pass, rows, tile.columns, padded_k(tile.k), ahead);
   }
   _tile_release();
 }
